@@ -1,0 +1,103 @@
+"""What a run was asked to do; together with the replies it decides everything the run gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from calibrator import __version__
+from calibrator.columns import Wanted
+from calibrator.errors import ConfigError
+
+Objective = Literal["spearman", "kendall", "pearson", "mae"]
+Protocol = Literal["default", "paper"]
+
+
+class ColumnNames(BaseModel):
+    """The columns that the user named; see `columns.Wanted`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    output: str | None = None
+    source: str | None = None
+    reference: str | None = None
+    group: str | None = None
+    system: str | None = None
+    id: str | None = None
+    score: tuple[str, ...] = ()
+    inputs: dict[str, str] = {}
+
+    @field_validator("score", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    def over(self, known: Wanted) -> Wanted:
+        """Return `known` with what the user named in place of it."""
+        return Wanted(
+            output=self.output or known.output,
+            source=self.source or known.source,
+            reference=self.reference or known.reference,
+            group=self.group or known.group,
+            system=self.system or known.system,
+            identifier=self.id or known.identifier,
+            score=self.score or known.score,
+            inputs={**known.inputs, **self.inputs},
+        )
+
+
+class RunConfig(BaseModel):
+    """The configuration of a run, as it stands in `runs/<id>/config.json`.
+
+    `shots` up to 1 are fractions of the train side, above 1 numbers of exemplars; `trials` drafts are made of each
+    size at temperatures drawn from `temperature` (low, high). The best `top_k` are refined `refinements` times each,
+    in at most `rounds` rounds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    version: str = __version__
+    aspect: str
+    aspect_file: Path | None = None
+    scale: str | None = None
+    data: str = "demo"
+    data_dir: Path | None = None
+    encoding: str | None = None
+    columns: ColumnNames = ColumnNames()
+    test: str | None = None
+    data_digest: str | None = None
+    out: Path | None = None
+    protocol: Protocol = "default"
+    objective: Objective = "spearman"
+    seed: int = Field(default=0, ge=0)
+    shots: tuple[float, ...] = Field(default=(0.5, 0.75, 1.0), min_length=1)
+    trials: int = Field(default=8, ge=1)
+    temperature: tuple[float, float] = (0.0, 0.5)
+    top_k: int = Field(default=5, ge=1)
+    rounds: int = Field(default=3, ge=0)
+    refinements: int = Field(default=4, ge=1)
+    resamples: int = Field(default=2000, ge=100)
+
+    @field_validator("shots")
+    @classmethod
+    def _positive(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if any(s <= 0 or (s > 1 and s != int(s)) for s in value):
+            raise ValueError("give fractions up to 1 or whole numbers of exemplars, e.g. 0.5,1 or 3,5,8")
+        return value
+
+    @field_validator("temperature")
+    @classmethod
+    def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if not 0 <= value[0] <= value[1] <= 2:
+            raise ValueError("give a range within 0 and 2, e.g. 0-0.5")
+        return value
+
+
+def make_config(**settings: Any) -> RunConfig:
+    """Return the configuration. Raises ConfigError, which names the option, if a setting does not make sense."""
+    try:
+        return RunConfig(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + ".".join(str(part) for part in first["loc"][:1]).replace("_", "-")
+        raise ConfigError(f"{option}: {first['msg'].removeprefix('Value error, ')}") from None

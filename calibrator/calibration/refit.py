@@ -1,0 +1,15 @@
+"""Refit: after the choice is made, the winner learns from train and dev together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrator.aspects import Aspect
+from calibrator.calibration.draft import seed_for
+from calibrator.drafting.base import Drafter
+from calibrator.records import Candidate, Item, Rubric
+
+
+def refit(drafter: Drafter, aspect: Aspect, best: Sequence[Candidate], items: Sequence[Item], seed: int) -> Rubric:
+    """Return the winner (`best[0]`) fitted to all `items`; what the other best candidates hold counts in its favour."""
+    return drafter.refit(aspect, [c.rubric for c in best], items, seed_for(seed, "refit"))

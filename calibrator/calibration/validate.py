@@ -1,0 +1,68 @@
+"""Validation: the one look at the sealed test side, and what the calibrated judge is measured against."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+from calibrator import __version__
+from calibrator.aspects import Aspect
+from calibrator.calibration.result import Side, side
+from calibrator.evaluation.agreement import Comparison, compare
+from calibrator.judges.base import Judge
+from calibrator.judges.baselines import ConstantJudge, LengthJudge
+from calibrator.records import Item
+from calibrator.split import Split
+
+CALIBRATED, UNCALIBRATED, LENGTH, CONSTANT = "calibrated", "uncalibrated", "length only", "constant"
+
+
+def baselines(aspect: Aspect, known: Sequence[Item], uncalibrated: Judge) -> dict[str, Judge]:
+    """Return the judges to beat, fitted on `known` (train and dev) where there is anything to fit.
+
+    The constant is the median rating, which has the least mean absolute error of all constants.
+    """
+    return {
+        UNCALIBRATED: uncalibrated,
+        LENGTH: LengthJudge.fitted(known, aspect.scale),
+        CONSTANT: ConstantJudge(statistics.median(i.human or 0.0 for i in known)),
+    }
+
+
+def best_baseline(others: Mapping[str, Judge], known: Sequence[Item], objective: str, seed: int) -> str:
+    """Return the name of the baseline with the best objective on `known`: chosen without the test side."""
+    agreements = compare(others, known, seed, resamples=1).agreements
+    better = -1 if objective == "mae" else 1
+
+    def merit(name: str) -> float:
+        value = next(a.figures[objective].value for a in agreements if a.judge == name)
+        return better * value if math.isfinite(value) else -math.inf
+
+    return max(others, key=merit)
+
+
+def compared(judges: Mapping[str, Judge], items: Sequence[Item], split: Split, resamples: int, judge_id: str) -> Side:
+    """Return the comparison of judges on one side of a split, signed."""
+    comparison = compare(judges, items, split.seed, resamples)
+    return side(comparison, signature(comparison, split, judge_id))
+
+
+def validate(
+    judges: Mapping[str, Judge], split: Split, enter_look: Callable[[], int], resamples: int, judge_id: str
+) -> Side:
+    """Unseal the test side and return the comparison of the judges on it.
+
+    `enter_look` enters the look in the ledger and returns its number; it is called before the items are seen.
+    """
+    items = split.test.unseal(enter_look())
+    return compared(judges, items, split, resamples, judge_id)
+
+
+def signature(comparison: Comparison, split: Split, judge_id: str) -> str:
+    """Return what the figures stand for, in one line: same signature, same figures."""
+    mode = comparison.agreements[0].mode
+    return (
+        f"n:{comparison.items}|groups:{comparison.groups}|split:{split.digest[:12]}|seed:{comparison.seed}"
+        f"|resamples:{comparison.resamples}|judge:{judge_id}|mode:{mode}|calibrator:{__version__}"
+    )

@@ -1,0 +1,29 @@
+"""Records as JSON values and back; numbers come back as the very same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from calibrator.records import Failure, Judgment, Rubric, Step, Verdict
+
+
+def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
+    """Return a rubric as a JSON object."""
+    return asdict(rubric)
+
+
+def rubric_from_json(value: Mapping[str, Any]) -> Rubric:
+    """Return the rubric of a JSON object."""
+    return Rubric(value["aspect"], tuple(Step(**s) for s in value["steps"]), value["base"])
+
+
+def verdicts_to_json(verdicts: Sequence[Verdict]) -> list[list[Any]]:
+    """Return verdicts as JSON: [item, score, mode] for a judgment, [item, null, reason] for a failure."""
+    return [[v.item, v.score, v.mode] if isinstance(v, Judgment) else [v.item, None, v.reason] for v in verdicts]
+
+
+def verdicts_from_json(value: Sequence[Sequence[Any]]) -> tuple[Verdict, ...]:
+    """Return the verdicts of a JSON list."""
+    return tuple(Failure(i, why) if score is None else Judgment(i, score, why) for i, score, why in value)

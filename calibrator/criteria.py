@@ -1,0 +1,343 @@
+"""Measurable criteria: pure functions of an item's texts, each with the sentence a reader could follow.
+
+A criterion serves any pair of a source and an output; nothing here knows a domain. Counts are damped by log(1 + n),
+so that one extreme text does not carry a fit. Change a measurement and `VERSION` must change with it: a frozen judge
+names the version that its weights belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrator import lexicon as lx
+from calibrator.reading import Reading, Text, stem
+from calibrator.records import Item
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One measurable quality of an output.
+
+    `look` tells a reader what to look at, with {output} and {source} for what the aspect calls them, and `more` names
+    the upper end ("the more", "the longer"). `measure` maps a reading to a finite number. `prior` is the direction in
+    which most readers would count it without having seen a rating: +1 good, -1 bad, 0 neither; the uncalibrated
+    rubric is made of those that have one.
+    """
+
+    name: str
+    look: str
+    more: str
+    measure: Callable[[Reading], float]
+    prior: int = 0
+
+
+def ratio(a: float, b: float) -> float:
+    """Return a / b, and 0 where b is not positive."""
+    return a / b if b > 0 else 0.0
+
+
+# --- what the output takes from its source -------------------------------------------------------------------------
+
+
+def _on_topic(r: Reading) -> float:
+    return ratio(len(r.out.content & r.source.content), len(r.out.content))
+
+
+def _coverage(r: Reading) -> float:
+    return ratio(len(r.out.content & r.source.content), len(r.source.content))
+
+
+def _spelling(r: Reading) -> float:
+    return ratio(len(r.out.chars & r.source.chars), sqrt(len(r.out.chars) * len(r.source.chars)))
+
+
+def _new_ideas(r: Reading) -> float:
+    return log1p(len(r.out.content - r.source.content - r.extra))
+
+
+def _from_inputs(r: Reading) -> float:
+    return log1p(len((r.out.content & r.extra) - r.source.content))
+
+
+def _phrases(r: Reading) -> float:
+    return ratio(len(r.out.bigrams & r.source.bigrams), len(r.out.words) - 1)
+
+
+def _copied_run(r: Reading) -> float:
+    places: dict[str, list[int]] = {}
+    for j, word in enumerate(r.source.words):
+        places.setdefault(word, []).append(j)
+    longest, runs = 0, dict[int, int]()
+    for word in r.out.words:
+        runs = {j: runs.get(j - 1, 0) + 1 for j in places.get(word, ())}
+        longest = max(longest, max(runs.values(), default=0))
+    return log1p(longest)
+
+
+def _names_kept(r: Reading) -> float:
+    return ratio(len(r.out.names & r.source.names), len(r.source.names))
+
+
+def _names_foreign(r: Reading) -> float:
+    return log1p(len(r.out.names - r.source.names - r.source.content))
+
+
+def _negated_claim(r: Reading) -> float:
+    words, source = r.out.words, r.source.content
+    return log1p(
+        sum(
+            w in lx.NEGATIONS and any(stem(x) in source for x in words[max(0, i - 4) : i + 7])
+            for i, w in enumerate(words)
+        )
+    )
+
+
+# --- how it is written ---------------------------------------------------------------------------------------------
+
+
+def _sentence_length(r: Reading) -> float:
+    return log1p(ratio(len(r.out.words), len(r.out.sentences)))
+
+
+def _word_length(r: Reading) -> float:
+    return sum(len(w) for w in r.out.words) / r.count
+
+
+def _variety(r: Reading) -> float:
+    return ratio(len(r.out.content), sum(w not in lx.FUNCTION_WORDS for w in r.out.words))
+
+
+def _repetition(r: Reading) -> float:
+    pairs = len(r.out.words) - 1
+    return 1 - len(r.out.bigrams) / pairs if pairs > 0 else 0.0
+
+
+def _garbling(r: Reading) -> float:
+    """Pairs that English does not allow ("the of", "with are") and sentences that break off ("… because.")."""
+    broken = sum(
+        (a in lx.ARTICLES and b in lx.AFTER_NO_ARTICLE) or (a in lx.STRICT_PREPOSITIONS and b in lx.AUXILIARIES)
+        for a, b in zip(r.out.words, r.out.words[1:], strict=False)
+    )
+    cut = sum(s.rsplit(None, 1)[-1].lower() in lx.NEVER_LAST for s in r.out.sentences)
+    return log1p(broken + cut)
+
+
+def _small_letters(r: Reading) -> float:
+    return ratio(sum(s[:1].islower() for s in r.out.sentences), len(r.out.sentences))
+
+
+def _shouting(r: Reading) -> float:
+    return sum(len(w) > 2 and w.isupper() for w in r.out.raw_words) / r.count
+
+
+# --- what it says, by the words it says it with --------------------------------------------------------------------
+
+
+def _agreement(r: Reading) -> float:
+    words = f" {' '.join(r.out.words)} "
+    return float(any(f" {phrase} " in words for phrase in lx.AGREEMENT))
+
+
+def _function_words(r: Reading) -> float:
+    return r.share(lx.FUNCTION_WORDS)
+
+
+def _share(words: frozenset[str]) -> Callable[[Reading], float]:
+    return lambda r: r.share(words)
+
+
+def _number(words: frozenset[str]) -> Callable[[Reading], float]:
+    return lambda r: log1p(r.number(words))
+
+
+CRITERIA: tuple[Criterion, ...] = (
+    Criterion(
+        "on-topic",
+        "See how large a part of the {output}'s topic words also stands in the {source}",
+        "larger",
+        _on_topic,
+        1,
+    ),
+    Criterion("coverage", "See how many of the {source}'s topic words the {output} takes up", "more", _coverage, 1),
+    Criterion(
+        "wording",
+        "See how alike the {output} and the {source} are in wording, letter by letter",
+        "more alike",
+        _spelling,
+    ),
+    Criterion("new-ideas", "Count the topic words that the {output} brings in of its own", "more", _new_ideas, 1),
+    Criterion(
+        "given-facts",
+        "Count the topic words in the {output} that come from what was given beside the {source}",
+        "more",
+        _from_inputs,
+    ),
+    Criterion("phrases", "See how far the {output} is made of phrases from the {source}", "further", _phrases),
+    Criterion(
+        "copied-run",
+        "Find the longest passage that the {output} copies from the {source} word for word",
+        "longer",
+        _copied_run,
+    ),
+    Criterion(
+        "same-names",
+        "See how many of the groups and names in the {source} the {output} speaks of",
+        "more",
+        _names_kept,
+        1,
+    ),
+    Criterion(
+        "other-names",
+        "Count the groups and names in the {output} that the {source} does not speak of",
+        "more",
+        _names_foreign,
+        -1,
+    ),
+    Criterion(
+        "named",
+        "Count the groups and names that the {output} speaks of at all",
+        "more",
+        lambda r: log1p(len(r.out.names)),
+    ),
+    Criterion(
+        "negated-claim",
+        "See how often the {output} denies something that the {source} says",
+        "more often",
+        _negated_claim,
+    ),
+    Criterion(
+        "evidence",
+        "Count words of evidence in the {output}: studies, facts, figures, reports",
+        "more",
+        _number(lx.EVIDENCE),
+        1,
+    ),
+    Criterion(
+        "numbers", "Count the numbers written in digits in the {output}", "more", lambda r: log1p(len(r.out.numbers))
+    ),
+    Criterion(
+        "connectives",
+        "Count the words that link the {output}'s thoughts: because, however, therefore",
+        "more",
+        _number(lx.CONNECTIVES),
+        1,
+    ),
+    Criterion(
+        "denouncing",
+        "Count the words in the {output} that call something wrong, unfair or shameful",
+        "more",
+        _number(lx.DENOUNCING),
+    ),
+    Criterion(
+        "denouncing-share",
+        "See how much of the {output} is denunciation rather than anything else",
+        "more",
+        _share(lx.DENOUNCING),
+    ),
+    Criterion("insults", "Count insults and words of contempt in the {output}", "more", _number(lx.INSULTS), -1),
+    Criterion("empathy", "See how much of the {output} shows understanding and care", "more", _share(lx.EMPATHY), 1),
+    Criterion(
+        "shared-values",
+        "See how much of the {output} appeals to shared values: respect, equality, contribution",
+        "more",
+        _share(lx.VALUES),
+    ),
+    Criterion("politeness", "Count the polite words in the {output}", "more", _number(lx.POLITENESS), 1),
+    Criterion("obligation", "Count the demands in the {output}: should, must, need to", "more", _number(lx.OBLIGATION)),
+    Criterion("hedges", "Count the careful words in the {output}: may, some, often", "more", _number(lx.HEDGES)),
+    Criterion("absolutes", "Count the sweeping words in the {output}: all, never, only", "more", _number(lx.ABSOLUTES)),
+    Criterion("opinion", "See how much of the {output} is opinion, interest or liking", "more", _share(lx.OPINION)),
+    Criterion(
+        "agreement", "See whether the {output} agrees with the {source} in so many words", "more plainly", _agreement
+    ),
+    Criterion(
+        "non-answers",
+        "Count fillers in the {output} that say nothing: yes, well, wow, no idea",
+        "more",
+        _number(lx.NON_ANSWERS),
+        -1,
+    ),
+    Criterion(
+        "second-person",
+        "See how much of the {output} is aimed at the reader as 'you'",
+        "more",
+        _share(lx.SECOND_PERSON),
+    ),
+    Criterion(
+        "first-person", "See how much of the {output} speaks of its writer as 'I'", "more", _share(lx.FIRST_PERSON)
+    ),
+    Criterion(
+        "inclusive", "See how much of the {output} speaks of 'we', 'us' and 'together'", "more", _share(lx.INCLUSIVE)
+    ),
+    Criterion(
+        "question", "See whether the {output} asks a question", "more plainly", lambda r: float("?" in r.out.text)
+    ),
+    Criterion(
+        "exclamations",
+        "Count the exclamation marks in the {output}",
+        "more",
+        lambda r: log1p(r.out.text.count("!")),
+        -1,
+    ),
+    Criterion("shouting", "See how many words of the {output} are written all in capitals", "more", _shouting, -1),
+    Criterion("length", "See how long the {output} is", "longer", lambda r: log1p(len(r.out.words))),
+    Criterion("sentences", "Count the {output}'s sentences", "more", lambda r: log1p(len(r.out.sentences))),
+    Criterion("sentence-length", "See how long the {output}'s sentences are", "longer", _sentence_length),
+    Criterion("word-length", "See how long and learned the {output}'s words are", "longer", _word_length),
+    Criterion("variety", "See how seldom the {output} uses the same topic word twice", "more seldom", _variety, 1),
+    Criterion("repetition", "See how many word pairs the {output} repeats", "more", _repetition, -1),
+    Criterion(
+        "function-words",
+        "See how much of the {output} is small grammatical words rather than topic words",
+        "more",
+        _function_words,
+    ),
+    Criterion(
+        "garbling",
+        "Count the places where the {output}'s grammar breaks or a sentence stops in the middle",
+        "more",
+        _garbling,
+        -1,
+    ),
+    Criterion(
+        "small-letters", "See how many sentences of the {output} start with a small letter", "more", _small_letters
+    ),
+)
+
+BY_NAME = {c.name: c for c in CRITERIA}
+
+
+def measure(items: Sequence[Item], criteria: Sequence[Criterion] = CRITERIA) -> NDArray[np.float64]:
+    """Return the criteria of the items, shape (len(items), len(criteria)), all finite.
+
+    An item without an output or without any word in it measures as an empty text; a judge should refuse it first.
+    """
+    texts: dict[str, Text] = {}
+    values = np.empty((len(items), len(criteria)))
+    for i, item in enumerate(items):
+        reading = Reading(item, texts)
+        values[i] = [c.measure(reading) for c in criteria]
+    return values
+
+
+class Measured:
+    """The criteria of items, measured once and remembered as long as this object lives."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, NDArray[np.float64]] = {}
+        self._column = {c.name: j for j, c in enumerate(CRITERIA)}
+
+    def __call__(self, items: Sequence[Item], criteria: Sequence[Criterion] = CRITERIA) -> NDArray[np.float64]:
+        """Return what `measure` does, shape (len(items), len(criteria))."""
+        new = {i.key: i for i in items if i.key not in self._rows}
+        if new:
+            self._rows.update(zip(new, measure(list(new.values())), strict=True))
+        columns = [self._column[c.name] for c in criteria]
+        return np.array([self._rows[i.key][columns] for i in items]).reshape(len(items), len(columns))

@@ -1,0 +1,217 @@
+"""Rated texts: a table and its columns become items, checked row by row."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from calibrator.aspects import Scale
+from calibrator.columns import Mapped
+from calibrator.errors import DataError
+from calibrator.records import Item
+from calibrator.tables import Table
+from calibrator.texts import digest, digest_set, normalise
+
+FEWEST = 12
+LONG = 100_000
+MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The rated items of one aspect, in an order that follows from their content alone.
+
+    `warnings` say in one line each what was left out or looks odd, with counts; `digest` is that of the content.
+    """
+
+    name: str
+    path: Path
+    items: tuple[Item, ...]
+    mapped: Mapped
+    warnings: tuple[str, ...]
+    digest: str
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len({i.group for i in self.items})
+
+
+def rated_items(table: Table, mapped: Mapped, scale: Scale, name: str | None = None) -> Dataset:
+    """Return the rated rows of a table as items.
+
+    Raises DataError, which names file, row and column, if a rating is no number or off the scale, if ids that the
+    user named repeat, or if what is there cannot be calibrated on: fewer than `FEWEST` rated rows, one constant
+    rating, fewer than three groups.
+    """
+    if not table.rows:
+        raise DataError("the file has a header but no rows", file=table.path)
+    items, unrated = [], 0
+    for row, values in zip(table.row_numbers, table.rows, strict=True):
+        ratings, human = _ratings(table, mapped, scale, row, values)
+        if human is None:
+            unrated += 1
+            continue
+        items.append(replace(_item(mapped, row, values), ratings=ratings, human=human))
+    warnings = [f"{unrated} rows have no rating and are left out"] if unrated else []
+    items, more = _with_ids(table, mapped, items)
+    warnings += [*more, *_oddities(table, mapped, items)]
+    _enough(table, mapped, items)
+    content = digest_set(digest([i.key, i.group, i.ratings, i.human]) for i in items)
+    return Dataset(name or table.path.name, table.path, tuple(items), mapped, tuple(warnings), content)
+
+
+def plain_items(table: Table, mapped: Mapped) -> tuple[Item, ...]:
+    """Return every row as an item without rating, in the order of the file; the id is the row's number."""
+    rows = zip(table.row_numbers, table.rows, strict=True)
+    return tuple(replace(_item(mapped, row, values), id=str(row)) for row, values in rows)
+
+
+def _item(mapped: Mapped, row: int, values: Mapping[str, Any]) -> Item:
+    def text(column: str | None) -> str:
+        value = values.get(column) if column else None
+        return "" if value is None else value if isinstance(value, str) else _joined(value)
+
+    output, source = text(mapped.output), text(mapped.source)
+    inputs = {name: text(column) for name, column in mapped.inputs.items()}
+    key = digest([source, output, inputs])
+    group = normalise(text(mapped.group)) if mapped.group else normalise(source)
+    return Item(
+        id="",
+        output=output,
+        source=source,
+        reference=text(mapped.reference) or None,
+        inputs=inputs,
+        group=group or normalise(output) or key,
+        system=text(mapped.system) or None,
+        key=key,
+        row=row,
+    )
+
+
+def _joined(value: Any) -> str:
+    """A list of strings (the turns of a dialogue) is one text; anything else is written as JSON."""
+    if isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return "\n".join(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _ratings(
+    table: Table, mapped: Mapped, scale: Scale, row: int, values: Mapping[str, Any]
+) -> tuple[tuple[float, ...], float | None]:
+    """Return the ratings of a row and their mean; where there is a column of means, that one counts."""
+    found = []
+    for column in mapped.annotators:
+        cell = values.get(column)
+        for entry in _entries(cell):
+            number = _number(table, row, column, entry, scale)
+            if number is not None:
+                found.append(number)
+    if mapped.score is not None:
+        mean = _number(table, row, mapped.score, values.get(mapped.score), scale)
+        return (tuple(found) if found else (mean,)) if mean is not None else (), mean
+    return tuple(found), math.fsum(found) / len(found) if found else None
+
+
+def _entries(cell: Any) -> list[Any]:
+    if isinstance(cell, str) and cell.strip().startswith("["):
+        try:
+            cell = json.loads(cell)
+        except json.JSONDecodeError:
+            return [cell]
+    return cell if isinstance(cell, list) else [cell]
+
+
+def _number(table: Table, row: int, column: str, value: Any, scale: Scale) -> float | None:
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        return None
+    try:
+        number = float("no" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        shown = str(value)[:40]
+        raise DataError(f"'{shown}' is not a number", file=table.path, row=row, column=column) from None
+    if math.isnan(number):
+        return None
+    if not scale.holds(number):
+        problem = f"the rating {number:g} is outside the scale {scale}; mend the row or give the scale with --scale"
+        raise DataError(problem, file=table.path, row=row, column=column)
+    return number
+
+
+def _with_ids(table: Table, mapped: Mapped, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
+    """Return the items in the order of their content, each with its own id or one made from its content."""
+    ordered = sorted(items, key=lambda i: (i.key, i.ratings, i.human, i.system or "", i.group))
+    warnings = []
+    if mapped.identifier:
+        column = mapped.identifier
+        by_row = dict(zip(table.row_numbers, table.rows, strict=True))
+        named = [str(by_row[i.row or 0].get(column) or "").strip() for i in ordered]
+        counts = Counter(named)
+        repeated = [n for n in counts if counts[n] > 1 or not n]
+        if not repeated:
+            return [replace(i, id=n) for i, n in zip(ordered, named, strict=True)], []
+        rows = sorted(i.row or 0 for i, n in zip(ordered, named, strict=True) if n == repeated[0])
+        problem = (
+            f"{len(repeated)} ids stand in several rows or are empty (first in rows {', '.join(map(str, rows[:3]))})"
+        )
+        if "identifier" not in mapped.guessed:
+            hint = "give unique ids, or --id none"
+            raise DataError(f"{problem}; {hint}", file=table.path, row=rows[1 % len(rows)], column=column)
+        warnings.append(f"column '{column}' is not used as id: {problem}")
+    seen: Counter[str] = Counter()
+    result = []
+    for item in ordered:
+        short = item.key[:10]
+        seen[short] += 1
+        result.append(replace(item, id=short if seen[short] == 1 else f"{short}-{seen[short]}"))
+    return result, warnings
+
+
+def _oddities(table: Table, mapped: Mapped, items: Sequence[Item]) -> list[str]:
+    """Say what looks odd but does not stop the work; such rows stay in."""
+    warnings = []
+    empty = [i.row or 0 for i in items if not i.output.strip()]
+    if empty:
+        where = f"first in row {min(empty)}, column '{mapped.output}'"
+        warnings.append(f"{len(empty)} rows have an empty text to judge ({where}): they count as failures")
+    bare = [i.row or 0 for i in items if mapped.source and not i.source.strip()]
+    if bare:
+        warnings.append(f"{len(bare)} rows have an empty {mapped.source} (first in row {min(bare)})")
+    longest = max(items, key=lambda i: len(i.output) + len(i.source), default=None)
+    if longest is not None and len(longest.output) + len(longest.source) > LONG:
+        size = len(longest.output) + len(longest.source)
+        warnings.append(f"row {longest.row} has {size:,} characters; is that one text?")
+    ratings: dict[str, set[float | None]] = defaultdict(set)
+    for item in items:
+        ratings[item.key].add(item.human)
+    same = sum(c - 1 for c in Counter(i.key for i in items).values())
+    if same:
+        differ = sum(len(r) > 1 for r in ratings.values())
+        warnings.append(f"{same} rows repeat the text of another row, {differ} of these texts with other ratings")
+    if mapped.source is None:
+        warnings.append("no source column: the texts are judged by themselves, and each text is its own group")
+    return [f"{table.path.name}: {w}" for w in warnings]
+
+
+def _enough(table: Table, mapped: Mapped, items: Sequence[Item]) -> None:
+    column = mapped.score or ", ".join(mapped.annotators)
+    if len(items) < FEWEST:
+        raise DataError(
+            f"{len(items)} rated rows are too few to calibrate on; at least {FEWEST} are needed",
+            file=table.path,
+            column=column,
+        )
+    first = items[0].human
+    if all(i.human == first for i in items):
+        problem = f"all {len(items)} ratings are {first:g}: there is no order to agree with"
+        raise DataError(problem, file=table.path, column=column)
+    groups = len({i.group for i in items})
+    if groups < 3:
+        origin = mapped.group or mapped.source or mapped.output
+        problem = f"{groups} group{'s' if groups > 1 else ''} only; train, dev and test need one each at least"
+        raise DataError(f"{problem} (name another column with --group)", file=table.path, column=origin)

@@ -1,0 +1,1 @@
+"""A judge against humans: figures with intervals, baselines, paired comparisons."""

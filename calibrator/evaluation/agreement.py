@@ -1,0 +1,84 @@
+"""How well judges agree with humans on the same items, with intervals over groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrator.judges.base import Judge
+from calibrator.records import Failure, Item, Judgment, Verdict
+from calibrator.stats.correlation import MEASURES
+from calibrator.stats.resampling import Interval, group_weights, interval, paired_interval
+
+Array = NDArray[np.float64]
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One judge against the humans: each measure with its 95 % interval, and the failures by reason."""
+
+    judge: str
+    mode: str
+    figures: Mapping[str, Interval]
+    failures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several judges on the items that all of them scored.
+
+    `gains` holds, for each other judge, how much more of each measure the first has (for mae: how much less error,
+    so that more is always better), paired, with 95 % intervals. `items` and `groups` count what was compared.
+    """
+
+    agreements: tuple[Agreement, ...]
+    gains: Mapping[str, Mapping[str, Interval]]
+    items: int
+    groups: int
+    resamples: int
+    seed: int
+
+
+def compare(judges: Mapping[str, Judge], items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Comparison:
+    """Return every judge's agreement with the humans on `items`, the first judge's gain over the others beside it.
+
+    All figures are on the items that every judge scored, and on the same resamples of groups.
+    """
+    verdicts = {name: judge.judge(items) for name, judge in judges.items()}
+    common = [k for k in range(len(items)) if all(isinstance(v[k], Judgment) for v in verdicts.values())]
+    human = np.array([items[k].human for k in common], dtype=float)
+    scores = {name: scores_of([v[k] for k in common]) for name, v in verdicts.items()}
+    groups = [items[k].group for k in common]
+    weights = group_weights(groups, resamples, np.random.default_rng(seed)) if common else np.ones((1, 0))
+    agreements = tuple(
+        Agreement(
+            name,
+            judges[name].mode,
+            {m: interval(f, scores[name], human, weights) for m, f in MEASURES.items()},
+            failures_of(verdicts[name]),
+        )
+        for name in judges
+    )
+    first, *others = judges
+    gains = {other: _gains(scores[first], scores[other], human, weights) for other in others}
+    return Comparison(agreements, gains, len(common), len(set(groups)), resamples, seed)
+
+
+def _gains(mine: Array, other: Array, human: Array, weights: Array) -> dict[str, Interval]:
+    gains = {m: paired_interval(f, mine, other, human, weights) for m, f in MEASURES.items() if m != "mae"}
+    return gains | {"mae": paired_interval(MEASURES["mae"], other, mine, human, weights)}
+
+
+def scores_of(verdicts: Sequence[Verdict]) -> Array:
+    """Return the scores of verdicts, nan for a failure; shape (len(verdicts),)."""
+    return np.array([v.score if isinstance(v, Judgment) else np.nan for v in verdicts], dtype=float)
+
+
+def failures_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """Return how many failures there are of each reason."""
+    return dict(Counter(v.reason for v in verdicts if isinstance(v, Failure)))

@@ -1,0 +1,1 @@
+"""Judges: whatever gives a text a score, or says why it cannot."""

@@ -1,0 +1,162 @@
+"""A frozen judge: the one file that a run hands over, readable by people, refused when it was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from calibrator.aspects import AspectFile
+from calibrator.errors import RubricError
+from calibrator.records import Rubric, Step
+from calibrator.resources import folder
+from calibrator.store import write_whole
+from calibrator.texts import digest
+
+FORMAT = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Part):
+    """A figure with its 95 % interval; None where it is not defined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Figures(_Part):
+    """Spearman, Kendall, Pearson and mean absolute error on one side of the split, and what they stand for."""
+
+    figures: dict[str, Figure]
+    signature: str
+
+
+class StepFile(_Part):
+    """A step; see `records.Step`."""
+
+    text: str
+    criterion: str | None = None
+    weight: float = 0.0
+    center: float = 0.0
+    spread: float = Field(default=1.0, gt=0)
+
+
+class JudgeFile(_Part):
+    """How the steps are turned into a score."""
+
+    method: str
+    id: str
+    score_mode: str
+
+
+class Origin(_Part):
+    """What the judge was calibrated on and how."""
+
+    data: str
+    data_digest: str
+    items: int
+    groups: int
+    split_digest: str
+    test_digest: str
+    seed: int
+    protocol: str
+    objective: str
+    drafter: str
+    winner: str
+
+
+class FrozenJudge(_Part):
+    """The whole artefact. `content_hash` is the SHA-256 of everything else in it."""
+
+    format: int = FORMAT
+    calibrator: str
+    aspect: AspectFile
+    judge: JudgeFile
+    base: float
+    steps: tuple[StepFile, ...]
+    origin: Origin
+    dev: Figures
+    test: Figures
+    content_hash: str = ""
+
+    def hashed(self) -> FrozenJudge:
+        """Return the same with its content hash filled in."""
+        return self.model_copy(update={"content_hash": self._hash()})
+
+    def _hash(self) -> str:
+        return digest(self.model_dump(mode="json", exclude={"content_hash"}))
+
+    def rubric(self) -> Rubric:
+        """Return the rubric record."""
+        steps = tuple(Step(s.text, s.criterion, s.weight, s.center, s.spread) for s in self.steps)
+        return Rubric(f"{self.aspect.suite}/{self.aspect.name}", steps, self.base)
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        head = "# A frozen judge of calibrator. Do not edit: a changed file is refused.\n"
+        write_whole(path, head + dump(self.model_dump(mode="json")))
+
+
+def dump(value: Any) -> str:
+    """Return a JSON value as YAML that a person can read; numbers come back as the very same numbers."""
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
+
+
+def step_files(rubric: Rubric) -> tuple[StepFile, ...]:
+    """Return the steps of a rubric in their file form."""
+    return tuple(
+        StepFile(text=s.text, criterion=s.criterion, weight=s.weight, center=s.center, spread=s.spread)
+        for s in rubric.steps
+    )
+
+
+def read_frozen(path: Path) -> FrozenJudge:
+    """Return the frozen judge in a file.
+
+    Raises RubricError if the file is missing, is none, is of another format, or was changed after freezing.
+    """
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+        frozen = FrozenJudge.model_validate(loaded)
+    except FileNotFoundError:
+        raise RubricError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RubricError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise RubricError(f"{path}: not a frozen judge of this version: {where}: {first['msg']}") from None
+    if frozen.content_hash != frozen._hash():
+        problem = "was changed after it was frozen (its content does not match its content_hash)"
+        raise RubricError(f"{path}: {problem}; calibrate again, or restore the file")
+    return frozen
+
+
+def find_frozen(name: str, working: Path | None = None) -> Path:
+    """Return the file that `name` means: a path, or the name of a frozen judge.
+
+    A name is looked for in `rubrics/frozen/` of the working folder first, then among those that are shipped; there a
+    bare aspect stands for the only suite that has it. Raises RubricError with the names there are.
+    """
+    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+        return Path(name)
+    own = (working or Path.cwd()) / "rubrics" / "frozen"
+    shipped = folder("rubrics") / "frozen"
+    for root in (own, shipped):
+        exact = root / f"{name}.yaml"
+        if exact.is_file():
+            return exact
+        below = sorted(root.glob(f"*/{name}.yaml"))
+        if len(below) == 1:
+            return below[0]
+        if below:
+            named = ", ".join(f"{p.parent.name}/{p.stem}" for p in below)
+            raise RubricError(f"'{name}' is frozen for several suites; name one of {named}")
+    known = sorted({p.relative_to(r).with_suffix("").as_posix() for r in (own, shipped) for p in r.rglob("*.yaml")})
+    raise RubricError(f"there is no frozen judge '{name}'; those there are: {', '.join(known) or 'none'}")

@@ -1,0 +1,98 @@
+"""The frozen records that travel between the steps; no behaviour beyond themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One rated text with what it was written for.
+
+    `ratings` holds one number for each annotator who rated the item, or a single mean; `human` is the figure that a
+    judge is compared with. Both are on the scale of the aspect the data was read for, and empty / None where the
+    item is not rated. `group` is what must never stand on both sides of a split. `key` is the digest of the content:
+    it does not depend on where the item stood in its file. `row` is where it stood.
+    """
+
+    id: str
+    output: str
+    source: str = ""
+    reference: str | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+    system: str | None = None
+    ratings: tuple[float, ...] = ()
+    human: float | None = None
+    key: str = ""
+    row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a rubric: the sentence a reader follows and, in a criteria rubric, how it is measured.
+
+    The criterion's value is standardised as (value - center) / spread, limited to -3 … 3, and multiplied by
+    `weight`, which is in points of the scale per standard deviation.
+    """
+
+    text: str
+    criterion: str | None = None
+    weight: float = 0.0
+    center: float = 0.0
+    spread: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """The evaluation steps for one aspect. `base` is the score of a text on which every step is neutral."""
+
+    aspect: str
+    steps: tuple[Step, ...]
+    base: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A score on the aspect's scale and how it was obtained (`mode`)."""
+
+    item: str
+    score: float
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No score, with the reason; never a number."""
+
+    item: str
+    reason: str
+
+
+Verdict = Judgment | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rubric with its verdicts on the development set, in the order of the items, and where it came from.
+
+    `value` is the objective on the development set (higher is better), None where the candidate is not eligible;
+    `origin` is "draft" or the move that made it, `parent` the name of the candidate it was made from.
+    """
+
+    name: str
+    rubric: Rubric
+    verdicts: tuple[Verdict, ...]
+    value: float | None
+    origin: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An item on which a judge and the humans differ: both figures on the aspect's scale."""
+
+    item: Item
+    judged: float
+    human: float

@@ -1,0 +1,1 @@
+"""Statistics: numpy and scipy only, pure functions; whoever draws at random hands in the generator."""

@@ -1,0 +1,107 @@
+"""Agreement of two series of numbers: one figure for the items as they are, or one for each row of weights.
+
+Every function takes `x` and `y` of shape (n,) and, if wanted, `weights` of shape (b, n): how often each item counts
+in each of b resamples (whole numbers, as a bootstrap gives). It returns a float, or an array of shape (b,). What is
+not defined (a constant series, fewer than two items) is nan, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+Measure = Callable[..., Array]
+
+
+def weighted_ranks(x: Array, weights: Array) -> Array:
+    """Return the average ranks of `x` in each resample, shape (b, n).
+
+    An item drawn w times stands w times in the resample; its rank is the mean of the places it and its ties take, as
+    `scipy.stats.rankdata` would give on the written-out resample. Items drawn 0 times get a rank that counts nothing.
+    """
+    _, inverse = np.unique(x, return_inverse=True)
+    per_value = np.zeros((weights.shape[0], inverse.max() + 1))
+    order = np.argsort(inverse, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(inverse[order]) > 0])
+    per_value[:] = np.add.reduceat(weights[:, order], starts, axis=1)
+    below = np.cumsum(per_value, axis=1) - per_value
+    ranks: Array = (below + (per_value + 1) / 2)[:, inverse]
+    return ranks
+
+
+def _moments(x: Array, y: Array, weights: Array) -> Array:
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dx = x - (weights * x).sum(axis=1, keepdims=True) / total
+        dy = y - (weights * y).sum(axis=1, keepdims=True) / total
+        covariance: Array = (weights * dx * dy).sum(axis=1)
+        # Rounding leaves a constant series with a spread of about 1e-16 times its size, which is none.
+        sx, sy = ((weights * d * d).sum(axis=1) for d in (dx, dy))
+        ok = (sx > 1e-20 * (weights * x * x).sum(axis=1)) & (sy > 1e-20 * (weights * y * y).sum(axis=1))
+        r: Array = np.where(ok, covariance / np.sqrt(sx * sy), np.nan)
+    return np.asarray(np.clip(r, -1.0, 1.0))
+
+
+def pearson(x: Array, y: Array, weights: Array | None = None) -> Array:
+    """Pearson's r, -1 to 1."""
+    if weights is None:
+        return np.asarray(_moments(x, y, np.ones((1, len(x))))[0])
+    return _moments(x, y, weights)
+
+
+def spearman(x: Array, y: Array, weights: Array | None = None) -> Array:
+    """Spearman's rho with average ranks for ties, -1 to 1."""
+    if weights is None:
+        return pearson(stats.rankdata(x), stats.rankdata(y))
+    return _moments(weighted_ranks(x, weights), weighted_ranks(y, weights), weights)
+
+
+def kendall(x: Array, y: Array, weights: Array | None = None) -> Array:
+    """Kendall's tau-b, -1 to 1 (Kendall 1945; ties in both series are taken out of the denominator).
+
+    With weights, pairs of copies of one item are tied in both series, as in the written-out resample. Takes memory
+    for n × n numbers.
+    """
+    counts = np.ones((1, len(x))) if weights is None else weights
+    sx, sy = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
+    agree = np.einsum("bi,bi->b", counts @ (sx * sy), counts)
+    untied_x = np.einsum("bi,bi->b", counts @ np.abs(sx), counts)
+    untied_y = np.einsum("bi,bi->b", counts @ np.abs(sy), counts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau: Array = np.where(untied_x * untied_y > 0, agree / np.sqrt(untied_x * untied_y), np.nan)
+    return tau[0] if weights is None else tau
+
+
+def mae(x: Array, y: Array, weights: Array | None = None) -> Array:
+    """Mean absolute error, in points of the scale; 0 is best."""
+    counts = np.ones((1, len(x))) if weights is None else weights
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error: Array = (counts @ np.abs(x - y)) / counts.sum(axis=1)
+    return error[0] if weights is None else error
+
+
+MEASURES: dict[str, Measure] = {"spearman": spearman, "kendall": kendall, "pearson": pearson, "mae": mae}
+
+
+def objective(name: str, judged: Array, human: Array) -> float:
+    """Return the figure to be made as large as possible: the correlation, or minus the mean absolute error.
+
+    A correlation that is not defined (all scores alike) is -1, so that such a judge is never preferred.
+    """
+    value = float(MEASURES[name](judged, human))
+    if name == "mae":
+        return -value
+    return value if np.isfinite(value) else -1.0
+
+
+def normal_scores(y: Array) -> Array:
+    """Return the normal quantiles of the ranks of `y` (Blom 1958 with offset 1/2), ties averaged first.
+
+    Fitting these instead of the raw ratings makes a linear fit aim at the order of the items.
+    """
+    scores: Array = stats.norm.ppf((stats.rankdata(y) - 0.5) / len(y))
+    return scores

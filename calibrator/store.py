@@ -1,0 +1,171 @@
+"""What a run leaves behind: `runs/<id>/` with config, journal, result and report, and the ledger of looks.
+
+Resume is replay: `Journal.once` returns what the journal already holds under a key and only otherwise works it out,
+and what is worked out is on disk before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibrator.errors import RunError
+
+LEDGER = "ledger.jsonl"
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Append one JSON line and wait until it is on disk."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the JSON lines of a file; a torn last line (the writer was killed) is cut off, on disk too.
+
+    Raises RunError if another line is damaged.
+    """
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        with path.open("r+b") as file:
+            file.truncate(len(whole))
+    records = []
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            raise RunError(f"{path}, line {number}: damaged; this file cannot be replayed") from None
+    return records
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all. Raises RunError if the place cannot be written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+class Journal:
+    """The append-only record of a run: one JSON line for each thing that happened, found again by its key."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known = {r["key"]: r["value"] for r in read_lines(path)}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def once(self, key: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON value that stands under `key`; if there is none, compute it and write it down first."""
+        if key not in self._known:
+            value = compute()
+            append_line(self.path, {"key": key, "value": value})
+            self._known[key] = value
+        return self._known[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The folder of one run."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    def journal(self) -> Journal:
+        """Return the journal, with what it holds already."""
+        return Journal(self.folder / "journal.jsonl")
+
+    def config(self) -> dict[str, Any]:
+        """Return the configuration the run was started with. Raises RunError if it is missing or damaged."""
+        return _load(self.folder / "config.json")
+
+    def result(self) -> dict[str, Any] | None:
+        """Return the result, None while the run is unfinished."""
+        path = self.folder / "result.json"
+        return _load(path) if path.exists() else None
+
+    def write(self, name: str, content: str) -> Path:
+        """Write a file of the run and return where it is."""
+        write_whole(self.folder / name, content)
+        return self.folder / name
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: not readable: {error}") from None
+    if not isinstance(loaded, dict):
+        raise RunError(f"{path}: not a JSON object")
+    return loaded
+
+
+def create_run(runs: Path, label: str, config: Mapping[str, Any]) -> Run:
+    """Make the folder of a new run, named after the time and `label`, and write its configuration."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = runs / f"{stamp}-{re.sub(r'[^a-z0-9]+', '-', label.lower())}-{secrets.token_hex(2)}"
+    run = Run(folder)
+    run.write("config.json", json.dumps(config, ensure_ascii=False, indent=1) + "\n")
+    return run
+
+
+def find_run(runs: Path, name: str) -> Run:
+    """Return the run that `name` means: its folder, its id, or the beginning or end of one id; "last" is the newest.
+
+    Raises RunError with the ids there are.
+    """
+    if (Path(name) / "config.json").exists():
+        return Run(Path(name))
+    ids = [r.id for r in all_runs(runs)]
+    matching = ids[-1:] if name == "last" else [i for i in ids if i.startswith(name) or i.endswith(name)]
+    if len(matching) == 1:
+        return Run(runs / matching[0])
+    problem = f"'{name}' means several runs" if matching else f"there is no run '{name}'"
+    listed = ", ".join((matching or ids)[-5:]) or "none"
+    raise RunError(f"{problem} in {runs} (the latest: {listed}); see `calibrate runs`")
+
+
+def all_runs(runs: Path) -> Iterator[Run]:
+    """Yield the runs in a folder, oldest first."""
+    if runs.is_dir():
+        yield from (Run(p) for p in sorted(runs.iterdir()) if (p / "config.json").exists())
+
+
+class Ledger:
+    """Every look at a test side, entered before it happens; one file for all runs of a folder."""
+
+    def __init__(self, runs: Path) -> None:
+        self.path = runs / LEDGER
+
+    def look(self, test_digest: str, split_digest: str, run: str) -> int:
+        """Enter the look of a run at a test side and return its number, from 1 up.
+
+        The same run looking again (it was resumed) is the same look.
+        """
+        if run not in self._runs(test_digest):
+            entered = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            append_line(self.path, {"test": test_digest, "split": split_digest, "run": run, "entered": entered})
+        return self._runs(test_digest).index(run) + 1
+
+    def _runs(self, test_digest: str) -> list[str]:
+        return [entry["run"] for entry in read_lines(self.path) if entry["test"] == test_digest]

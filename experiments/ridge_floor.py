@@ -1,0 +1,87 @@
+"""The floor under the embedded judge: a plain cross-validated ridge on all criteria, on the splits of the loop.
+
+    python experiments/ridge_floor.py [--seeds 0,1,2,3,4] [--tasks cseval:relevance,...] [--data-dir DIR]
+
+For each task the mean test-side Spearman over the seeds of the ridge, of the calibrated rubric (the whole default
+loop), and of their paired difference; then the mean over the tasks. Needs the data sets in $CALIBRATOR_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from calibrator.calibration.config import make_config
+from calibrator.calibration.loop import calibrate
+from calibrator.calibration.method import embedded
+from calibrator.calibration.prepare import Prepared, prepare
+from calibrator.criteria import measure
+from calibrator.stats.correlation import spearman
+from calibrator.stats.linear import center_and_spread, penalty_by_cv, ridge, standardise
+from calibrator.store import Ledger, create_run
+
+TASKS = (
+    "cseval:relevance,cseval:coherence,cseval:aggressiveness,cseval:suitableness,"
+    "topical-chat:overall,topical-chat:engagingness,dialsummeval:relevance,dialsummeval:consistency"
+)
+
+
+def floor(prepared: Prepared, seed: int) -> float:
+    """Return the test-side Spearman of a ridge on all criteria, fitted to the raw ratings of train and dev."""
+    known = prepared.split.train + prepared.split.dev
+    test = prepared.split.test.unseal(1)
+    x, y = measure(known), np.array([i.human for i in known], dtype=float)
+    center, spread = center_and_spread(x)
+    z = standardise(x, center, spread)
+    penalty = penalty_by_cv(z, y, [i.group for i in known], np.random.default_rng(seed))
+    weights, base = ridge(z, y, penalty)
+    predicted = standardise(measure(test), center, spread) @ weights + base
+    return float(spearman(predicted, np.array([i.human for i in test], dtype=float)))
+
+
+def loop(prepared: Prepared, data: str, seed: int) -> float:
+    """Return the test-side Spearman of the default loop."""
+    config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
+    with tempfile.TemporaryDirectory() as folder:
+        run = create_run(Path(folder), "floor", {})
+        result, _, _ = calibrate(
+            prepared, config, embedded(prepared.aspect, config.objective), run, Ledger(Path(folder))
+        )
+    return result.test.judges[0].figures["spearman"].value or 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0,1,2,3,4")
+    parser.add_argument("--tasks", default=TASKS)
+    parser.add_argument("--data-dir", type=Path)
+    arguments = parser.parse_args()
+    seeds = [int(s) for s in arguments.seeds.split(",")]
+    print(f"{'task':30} {'ridge':>7} {'loop':>7} {'loop - ridge':>13}  {'s a run':>7}   by seed (loop)")
+    means = []
+    for task in arguments.tasks.split(","):
+        data, aspect = task.split(":")
+        floors, loops = [], []
+        begin = time.perf_counter()
+        for seed in seeds:
+            prepared = prepare(make_config(data=data, aspect=aspect, seed=seed, data_dir=arguments.data_dir))
+            floors.append(floor(prepared, seed))
+            loops.append(loop(prepared, data, seed))
+        seconds = (time.perf_counter() - begin) / len(seeds)
+        gain = np.array(loops) - np.array(floors)
+        by_seed = " ".join(f"{v:.3f}" for v in loops)
+        print(
+            f"{task:30} {np.mean(floors):7.3f} {np.mean(loops):7.3f} {gain.mean():+7.3f} ±{gain.std(ddof=1) if len(seeds) > 1 else 0:.3f}"
+            f"  {seconds:7.1f}   {by_seed}",
+            flush=True,
+        )
+        means.append((np.mean(floors), np.mean(loops)))
+    print(f"{'mean':30} {np.mean([m[0] for m in means]):7.3f} {np.mean([m[1] for m in means]):7.3f}")
+
+
+if __name__ == "__main__":
+    main()
