@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calibrator.records import Failure, Judgment, Rubric, Step, Verdict
+from calibrator.records import Failure, Judgment, Measure, Rubric, Step, Verdict
 
 
 def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
@@ -16,7 +16,8 @@ def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
 
 def rubric_from_json(value: Mapping[str, Any]) -> Rubric:
     """Return the rubric of a JSON object."""
-    return Rubric(value["aspect"], tuple(Step(**s) for s in value["steps"]), value["base"])
+    steps = tuple(Step(s["text"], tuple(Measure(**m) for m in s["measures"])) for s in value["steps"])
+    return Rubric(value["aspect"], steps, value["base"])
 
 
 def verdicts_to_json(verdicts: Sequence[Verdict]) -> list[list[Any]]:

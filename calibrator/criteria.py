@@ -19,23 +19,29 @@ from calibrator.reading import Reading, Text, stem
 from calibrator.records import Item
 
 VERSION = 1
+LONG_STEM = 6  # letters
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """One measurable quality of an output.
 
-    `look` tells a reader what to look at, with {output} and {source} for what the aspect calls them, and `more` names
-    the upper end ("the more", "the longer"). `measure` maps a reading to a finite number. `prior` is the direction in
-    which most readers would count it without having seen a rating: +1 good, -1 bad, 0 neither; the uncalibrated
-    rubric is made of those that have one.
+    `look` says in a phrase what a reader looks at, with {output} and {source} for the two texts, and `more` names the
+    upper end ("the more", "the longer"). Criteria of one `theme` that count the same way are told in one sentence.
+    `measure` maps a reading to a finite number. `prior` is the direction in which most readers would count it without
+    having seen a rating: +1 good, -1 bad, 0 neither; the uncalibrated rubric is made of those that have one.
     """
 
     name: str
+    theme: str
     look: str
     more: str
     measure: Callable[[Reading], float]
     prior: int = 0
+
+
+TOPIC, COPY, NAMES, SUBSTANCE, REASONING = "topic", "copying", "names", "substance", "reasoning"
+BLAME, WARMTH, ADDRESS, FORM, FAULTS = "blame", "warmth", "address", "form", "faults"
 
 
 def ratio(a: float, b: float) -> float:
@@ -110,6 +116,10 @@ def _word_length(r: Reading) -> float:
     return sum(len(w) for w in r.out.words) / r.count
 
 
+def _long_words(r: Reading) -> float:
+    return log1p(sum(len(s) >= LONG_STEM for s in r.out.content))
+
+
 def _variety(r: Reading) -> float:
     return ratio(len(r.out.content), sum(w not in lx.FUNCTION_WORDS for w in r.out.words))
 
@@ -158,156 +168,147 @@ def _number(words: frozenset[str]) -> Callable[[Reading], float]:
 
 
 CRITERIA: tuple[Criterion, ...] = (
-    Criterion(
-        "on-topic",
-        "See how large a part of the {output}'s topic words also stands in the {source}",
-        "larger",
-        _on_topic,
-        1,
-    ),
-    Criterion("coverage", "See how many of the {source}'s topic words the {output} takes up", "more", _coverage, 1),
-    Criterion(
-        "wording",
-        "See how alike the {output} and the {source} are in wording, letter by letter",
-        "more alike",
-        _spelling,
-    ),
-    Criterion("new-ideas", "Count the topic words that the {output} brings in of its own", "more", _new_ideas, 1),
+    Criterion("on-topic", TOPIC, "how much of {output} is in topic words of {source}", "more", _on_topic, 1),
+    Criterion("coverage", TOPIC, "how many topic words of {source} {output} takes up", "more", _coverage, 1),
+    Criterion("wording", TOPIC, "how alike {output} and {source} are, letter by letter", "more alike", _spelling),
     Criterion(
         "given-facts",
-        "Count the topic words in the {output} that come from what was given beside the {source}",
+        TOPIC,
+        "how many topic words {output} takes from what was given beside {source}",
         "more",
         _from_inputs,
     ),
-    Criterion("phrases", "See how far the {output} is made of phrases from the {source}", "further", _phrases),
+    Criterion("negated-claim", TOPIC, "how often {output} denies what {source} says", "more often", _negated_claim),
+    Criterion("phrases", COPY, "how much of {output} is in phrases of {source}", "more", _phrases),
     Criterion(
         "copied-run",
-        "Find the longest passage that the {output} copies from the {source} word for word",
+        COPY,
+        "the longest passage in {output} that is copied from {source} word for word",
         "longer",
         _copied_run,
     ),
     Criterion(
-        "same-names",
-        "See how many of the groups and names in the {source} the {output} speaks of",
-        "more",
-        _names_kept,
-        1,
+        "same-names", NAMES, "how many of the groups and names in {source} {output} speaks of", "more", _names_kept, 1
     ),
     Criterion(
         "other-names",
-        "Count the groups and names in the {output} that the {source} does not speak of",
+        NAMES,
+        "how many groups and names {output} speaks of that {source} does not",
         "more",
         _names_foreign,
         -1,
     ),
     Criterion(
-        "named",
-        "Count the groups and names that the {output} speaks of at all",
-        "more",
-        lambda r: log1p(len(r.out.names)),
+        "named", NAMES, "how many groups and names {output} speaks of at all", "more", lambda r: log1p(len(r.out.names))
     ),
-    Criterion(
-        "negated-claim",
-        "See how often the {output} denies something that the {source} says",
-        "more often",
-        _negated_claim,
-    ),
+    Criterion("new-ideas", SUBSTANCE, "how many topic words {output} brings in of its own", "more", _new_ideas, 1),
+    Criterion("long-words", SUBSTANCE, "how many different long topic words {output} has", "more", _long_words),
+    Criterion("length", SUBSTANCE, "how long {output} is", "longer", lambda r: log1p(len(r.out.words))),
+    Criterion("sentences", SUBSTANCE, "how many sentences {output} has", "more", lambda r: log1p(len(r.out.sentences))),
     Criterion(
         "evidence",
-        "Count words of evidence in the {output}: studies, facts, figures, reports",
+        REASONING,
+        "words of evidence in {output}: studies, facts, figures, reports",
         "more",
         _number(lx.EVIDENCE),
         1,
     ),
     Criterion(
-        "numbers", "Count the numbers written in digits in the {output}", "more", lambda r: log1p(len(r.out.numbers))
+        "numbers", REASONING, "numbers written in digits in {output}", "more", lambda r: log1p(len(r.out.numbers))
     ),
     Criterion(
         "connectives",
-        "Count the words that link the {output}'s thoughts: because, however, therefore",
+        REASONING,
+        "words in {output} that link thoughts: because, however, therefore",
         "more",
         _number(lx.CONNECTIVES),
         1,
     ),
     Criterion(
+        "qualifiers",
+        REASONING,
+        "words in {output} that say how far something holds: all, some, never, may",
+        "more",
+        _number(lx.QUALIFIERS),
+    ),
+    Criterion(
         "denouncing",
-        "Count the words in the {output} that call something wrong, unfair or shameful",
+        BLAME,
+        "words in {output} that call something wrong, unfair or shameful",
         "more",
         _number(lx.DENOUNCING),
     ),
     Criterion(
         "denouncing-share",
-        "See how much of the {output} is denunciation rather than anything else",
+        BLAME,
+        "how much of {output} is denunciation rather than anything else",
         "more",
         _share(lx.DENOUNCING),
     ),
-    Criterion("insults", "Count insults and words of contempt in the {output}", "more", _number(lx.INSULTS), -1),
-    Criterion("empathy", "See how much of the {output} shows understanding and care", "more", _share(lx.EMPATHY), 1),
+    Criterion("insults", BLAME, "insults and words of contempt in {output}", "more", _number(lx.INSULTS), -1),
+    Criterion("obligation", BLAME, "demands in {output}: should, must, need to", "more", _number(lx.OBLIGATION)),
+    Criterion("shouting", BLAME, "how much of {output} is written all in capitals", "more", _shouting, -1),
+    Criterion(
+        "exclamations", BLAME, "exclamation marks in {output}", "more", lambda r: log1p(r.out.text.count("!")), -1
+    ),
+    Criterion("empathy", WARMTH, "how much of {output} shows understanding and care", "more", _share(lx.EMPATHY), 1),
     Criterion(
         "shared-values",
-        "See how much of the {output} appeals to shared values: respect, equality, contribution",
+        WARMTH,
+        "how much of {output} appeals to shared values: respect, equality, contribution",
         "more",
         _share(lx.VALUES),
     ),
-    Criterion("politeness", "Count the polite words in the {output}", "more", _number(lx.POLITENESS), 1),
-    Criterion("obligation", "Count the demands in the {output}: should, must, need to", "more", _number(lx.OBLIGATION)),
-    Criterion("hedges", "Count the careful words in the {output}: may, some, often", "more", _number(lx.HEDGES)),
-    Criterion("absolutes", "Count the sweeping words in the {output}: all, never, only", "more", _number(lx.ABSOLUTES)),
-    Criterion("opinion", "See how much of the {output} is opinion, interest or liking", "more", _share(lx.OPINION)),
+    Criterion("politeness", WARMTH, "polite words in {output}", "more", _number(lx.POLITENESS), 1),
     Criterion(
-        "agreement", "See whether the {output} agrees with the {source} in so many words", "more plainly", _agreement
-    ),
-    Criterion(
-        "non-answers",
-        "Count fillers in the {output} that say nothing: yes, well, wow, no idea",
-        "more",
-        _number(lx.NON_ANSWERS),
-        -1,
+        "inclusive", WARMTH, "how much of {output} speaks of 'we', 'us' and 'together'", "more", _share(lx.INCLUSIVE)
     ),
     Criterion(
         "second-person",
-        "See how much of the {output} is aimed at the reader as 'you'",
+        ADDRESS,
+        "how much of {output} is aimed at the reader as 'you'",
         "more",
         _share(lx.SECOND_PERSON),
     ),
     Criterion(
-        "first-person", "See how much of the {output} speaks of its writer as 'I'", "more", _share(lx.FIRST_PERSON)
+        "first-person", ADDRESS, "how much of {output} speaks of its writer as 'I'", "more", _share(lx.FIRST_PERSON)
     ),
     Criterion(
-        "inclusive", "See how much of the {output} speaks of 'we', 'us' and 'together'", "more", _share(lx.INCLUSIVE)
+        "question", ADDRESS, "whether {output} asks a question", "more plainly", lambda r: float("?" in r.out.text)
+    ),
+    Criterion("opinion", ADDRESS, "how much of {output} is opinion, interest or liking", "more", _share(lx.OPINION)),
+    Criterion(
+        "agreement", ADDRESS, "whether {output} agrees with {source} in so many words", "more plainly", _agreement
     ),
     Criterion(
-        "question", "See whether the {output} asks a question", "more plainly", lambda r: float("?" in r.out.text)
-    ),
-    Criterion(
-        "exclamations",
-        "Count the exclamation marks in the {output}",
+        "non-answers",
+        ADDRESS,
+        "fillers in {output} that say nothing: yes, well, wow",
         "more",
-        lambda r: log1p(r.out.text.count("!")),
+        _number(lx.NON_ANSWERS),
         -1,
     ),
-    Criterion("shouting", "See how many words of the {output} are written all in capitals", "more", _shouting, -1),
-    Criterion("length", "See how long the {output} is", "longer", lambda r: log1p(len(r.out.words))),
-    Criterion("sentences", "Count the {output}'s sentences", "more", lambda r: log1p(len(r.out.sentences))),
-    Criterion("sentence-length", "See how long the {output}'s sentences are", "longer", _sentence_length),
-    Criterion("word-length", "See how long and learned the {output}'s words are", "longer", _word_length),
-    Criterion("variety", "See how seldom the {output} uses the same topic word twice", "more seldom", _variety, 1),
-    Criterion("repetition", "See how many word pairs the {output} repeats", "more", _repetition, -1),
+    Criterion("sentence-length", FORM, "how long the sentences of {output} are", "longer", _sentence_length),
+    Criterion("word-length", FORM, "how long and learned the words of {output} are", "longer", _word_length),
+    Criterion("variety", FORM, "how seldom {output} uses the same topic word twice", "more seldom", _variety, 1),
     Criterion(
         "function-words",
-        "See how much of the {output} is small grammatical words rather than topic words",
+        FORM,
+        "how much of {output} is small grammatical words rather than topic words",
         "more",
         _function_words,
     ),
+    Criterion("repetition", FAULTS, "how many word pairs {output} repeats", "more", _repetition, -1),
     Criterion(
         "garbling",
-        "Count the places where the {output}'s grammar breaks or a sentence stops in the middle",
+        FAULTS,
+        "places in {output} where grammar breaks or a sentence stops in the middle",
         "more",
         _garbling,
         -1,
     ),
     Criterion(
-        "small-letters", "See how many sentences of the {output} start with a small letter", "more", _small_letters
+        "small-letters", FAULTS, "how many sentences of {output} start with a small letter", "more", _small_letters
     ),
 )
 

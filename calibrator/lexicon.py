@@ -95,11 +95,11 @@ VALUES = _words(
     "harmony"
 )
 OBLIGATION = _words("should must need needs ought essential important crucial necessary vital let let's")
-HEDGES = _words(
+QUALIFIERS = _words(
     "may might maybe perhaps possibly probably some many most often sometimes usually generally likely could seem "
-    "seems several individual individuals individually"
+    "seems several individual individuals individually all every always never none entire completely totally "
+    "absolutely everyone nobody only whole any"
 )
-ABSOLUTES = _words("all every always never none entire completely totally absolutely everyone nobody only whole any")
 NON_ANSWERS = _words("dunno unsure idk whatever okay ok yes yeah no sure hmm huh oh well wow lol haha hi hello hey bye")
 OPINION = _words(
     "think believe guess love like enjoy favorite favourite great good best cool amazing interesting fun nice "

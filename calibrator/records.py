@@ -30,18 +30,25 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a rubric: the sentence a reader follows and, in a criteria rubric, how it is measured.
+class Measure:
+    """How much a measurable criterion counts.
 
-    The criterion's value is standardised as (value - center) / spread, limited to -3 … 3, and multiplied by
-    `weight`, which is in points of the scale per standard deviation.
+    Its value is standardised as (value - center) / spread, limited to -3 … 3, and multiplied by `weight`, which is in
+    points of the scale per standard deviation.
     """
 
+    criterion: str
+    weight: float
+    center: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a rubric: the sentence a reader follows and, in a criteria rubric, how it is measured."""
+
     text: str
-    criterion: str | None = None
-    weight: float = 0.0
-    center: float = 0.0
-    spread: float = 1.0
+    measures: tuple[Measure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

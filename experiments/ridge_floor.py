@@ -74,8 +74,9 @@ def main() -> None:
         seconds = (time.perf_counter() - begin) / len(seeds)
         gain = np.array(loops) - np.array(floors)
         by_seed = " ".join(f"{v:.3f}" for v in loops)
+        spread = gain.std(ddof=1) if len(seeds) > 1 else 0.0
         print(
-            f"{task:30} {np.mean(floors):7.3f} {np.mean(loops):7.3f} {gain.mean():+7.3f} ±{gain.std(ddof=1) if len(seeds) > 1 else 0:.3f}"
+            f"{task:30} {np.mean(floors):7.3f} {np.mean(loops):7.3f} {gain.mean():+7.3f} ±{spread:.3f}"
             f"  {seconds:7.1f}   {by_seed}",
             flush=True,
         )

@@ -1,25 +1,27 @@
 """The embedded drafter: fits a short rubric of measurable criteria to rated exemplars. No model, no network.
 
 A full ridge regression on all criteria takes the noise out of the ratings; the rubric is its projection on at most
-`SIZE` criteria (see `stats.linear.project`). Temperature perturbs which criteria are preferred.
+`CRITERIA_AT_MOST` criteria (see `stats.linear.project`), told in at most `STEPS_AT_MOST` steps: kindred criteria that
+count the same way are one sentence. Temperature perturbs which criteria are preferred.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.aspects import Aspect
-from calibrator.criteria import CRITERIA, VERSION, Criterion, Measured
+from calibrator.criteria import BY_NAME, CRITERIA, VERSION, Measured
 from calibrator.drafting.base import DraftRequest, RefineRequest
-from calibrator.records import Item, Rubric, Step
+from calibrator.records import Item, Measure, Rubric, Step
 from calibrator.stats.correlation import normal_scores
 from calibrator.stats.linear import center_and_spread, penalty_by_cv, project, ridge, standardise
 
-SIZE = 12
+STEPS_AT_MOST = 12
+CRITERIA_AT_MOST = 24
 EMPHASIS = 3.0  # how often a disagreement counts beside an exemplar when a rubric is refined
 _COLUMN = {c.name: j for j, c in enumerate(CRITERIA)}
 
@@ -47,7 +49,9 @@ class CriteriaDrafter:
     id = f"criteria/{VERSION}"
     moves = ("modify", "paraphrase", "add", "calibrate")
 
-    def __init__(self, objective: str = "spearman", measured: Measured | None = None, size: int = SIZE) -> None:
+    def __init__(
+        self, objective: str = "spearman", measured: Measured | None = None, size: int = CRITERIA_AT_MOST
+    ) -> None:
         self._by_rank = objective in ("spearman", "kendall")
         self._measured = measured or Measured()
         self._size = size
@@ -72,7 +76,7 @@ class CriteriaDrafter:
         noise = np.exp(request.temperature * rng.standard_normal(len(items)))
         importance = np.array([EMPHASIS if i.key in disputed else 1.0 for i in items]) * noise
         fit = self._fit(items, importance, rng)
-        columns = [_COLUMN[s.criterion or ""] for s in request.rubric.steps]
+        columns = _columns(request.rubric)
         return self._rubric(request.aspect, fit, self._moved(request.move, columns, fit, rng))
 
     def refit(self, aspect: Aspect, rubrics: Sequence[Rubric], items: Sequence[Item], seed: int) -> Rubric:
@@ -85,15 +89,15 @@ class CriteriaDrafter:
         fit = self._fit(tuple(items), np.ones(len(items)), rng)
         votes = np.zeros(len(CRITERIA))
         for rubric in rubrics:
-            votes[[_COLUMN[s.criterion or ""] for s in rubric.steps]] += 1
-        return self._rubric(aspect, fit, project(fit.z, fit.fitted, self._size, 0.2 + votes / len(rubrics)))
+            votes[_columns(rubric)] += 1
+        return self._rubric(aspect, fit, project(fit.z, fit.fitted, self._size, 1.0 + votes / len(rubrics)))
 
     def _fit(self, items: tuple[Item, ...], importance: Array, rng: np.random.Generator) -> _Fit:
         x = self._measured(items)
         center, spread = (np.array([float(f"{v:.6g}") for v in part]) for part in center_and_spread(x))
         z = standardise(x, center, spread)
         human = np.array([i.human for i in items], dtype=float)
-        target = normal_scores(human) if self._by_rank else human
+        target = _rank_target(human) if self._by_rank else human
         penalty = penalty_by_cv(z, target, [i.group for i in items], rng)
         weights, base = ridge(z, target, penalty, importance)
         return _Fit(z, center, spread, human, z @ weights + base, importance)
@@ -123,18 +127,29 @@ class CriteriaDrafter:
         weights, base = ridge(fit.z[:, columns], fit.fitted, 1.0, fit.importance)
         line = fit.z[:, columns] @ weights + base
         slope, level = _onto_scale(line, fit.human, aspect)
-        steps = [
-            Step(
-                text=sentence(CRITERIA[c], aspect, w),
-                criterion=CRITERIA[c].name,
-                weight=float(f"{w * slope:.6g}"),
-                center=float(fit.center[c]),
-                spread=float(fit.spread[c]),
-            )
+        measures = [
+            Measure(CRITERIA[c].name, float(f"{w * slope:.6g}"), float(fit.center[c]), float(fit.spread[c]))
             for c, w in zip(columns, weights, strict=True)
         ]
-        steps.sort(key=lambda s: -abs(s.weight))
-        return Rubric(aspect.ref, tuple(steps), float(f"{base * slope + level:.6g}"))
+        steps = told(measures, aspect)
+        if len(steps) > STEPS_AT_MOST:
+            return self._rubric(aspect, fit, columns[:-1])
+        return Rubric(aspect.ref, steps, float(f"{base * slope + level:.6g}"))
+
+
+def _columns(rubric: Rubric) -> list[int]:
+    return [_COLUMN[m.criterion] for s in rubric.steps for m in s.measures]
+
+
+def _rank_target(human: Array) -> Array:
+    """Return what is fitted where the order counts: half the ratings, half their normal scores, both standardised.
+
+    Normal scores alone aim at the order, but make much of small differences where ratings crowd; the ratings alone let
+    a few extreme items lead.
+    """
+    parts = [(v - v.mean()) / spread for v in (human, normal_scores(human)) if (spread := v.std()) > 0]
+    target: Array = np.mean(parts, axis=0) if parts else human
+    return target
 
 
 def _onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float]:
@@ -145,25 +160,41 @@ def _onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float
     return slope, float(human.mean()) - slope * float(line.mean())
 
 
-def sentence(criterion: Criterion, aspect: Aspect, weight: float) -> str:
+def told(measures: Sequence[Measure], aspect: Aspect) -> tuple[Step, ...]:
+    """Return the steps that tell a reader of `measures`, the weightiest first.
+
+    Criteria of one theme that count the same way stand in one step, weightiest first.
+    """
+    bundles: dict[tuple[str, bool], list[Measure]] = {}
+    for measure in sorted(measures, key=lambda m: -abs(m.weight)):
+        bundles.setdefault((BY_NAME[measure.criterion].theme, measure.weight >= 0), []).append(measure)
+    ordered = sorted(bundles.values(), key=lambda bundle: -sum(abs(m.weight) for m in bundle))
+    return tuple(Step(sentence(bundle, aspect), tuple(bundle)) for bundle in ordered)
+
+
+def sentence(bundle: Sequence[Measure], aspect: Aspect) -> str:
     """Return the sentence of a step: what to look at, and which way it counts."""
-    look = criterion.look.format(output=aspect.called("output"), source=aspect.called("source"))
-    return f"{look}: the {criterion.more}, the {'higher' if weight >= 0 else 'lower'} the score."
+    criteria = [BY_NAME[m.criterion] for m in bundle]
+    names = [f"the {aspect.called('output')}"] + ["it"] * (len(criteria) - 1)
+    source = f"the {aspect.called('source')}"
+    looks = [c.look.format(output=name, source=source) for c, name in zip(criteria, names, strict=True)]
+    what = looks[0] if len(looks) == 1 else f"{'; '.join(looks[:-1])}; and {looks[-1]}"
+    more = criteria[0].more if len(criteria) == 1 else "more of this"
+    return f"Look at {what}: the {more}, the {'higher' if bundle[0].weight >= 0 else 'lower'} the score."
 
 
 def uncalibrated(aspect: Aspect, items: Sequence[Item], measured: Measured) -> Rubric:
     """Return the rubric before any rating was seen: criteria that most readers would count, with equal weights.
 
     Only the texts of `items` are used, to know what is much and what is little; the middle of the scale is an average
-    text, and a sixth of its length is what one standard deviation of all steps together is worth.
+    text, and a sixth of its length is what one standard deviation of all criteria together is worth.
     """
     criteria = [c for c in CRITERIA if c.prior]
     center, spread = center_and_spread(measured(tuple(items), criteria))
     sign = 1 if aspect.better == "higher" else -1
     worth = (aspect.scale.high - aspect.scale.low) / 6 / np.sqrt(len(criteria))
-    steps = [
-        Step("", c.name, float(f"{sign * c.prior * worth:.6g}"), float(f"{m:.6g}"), float(f"{s:.6g}"))
+    measures = [
+        Measure(c.name, float(f"{sign * c.prior * worth:.6g}"), float(f"{m:.6g}"), float(f"{s:.6g}"))
         for c, m, s in zip(criteria, center, spread, strict=True)
     ]
-    steps = [replace(s, text=sentence(c, aspect, s.weight)) for s, c in zip(steps, criteria, strict=True)]
-    return Rubric(aspect.ref, tuple(steps), (aspect.scale.low + aspect.scale.high) / 2)
+    return Rubric(aspect.ref, told(measures, aspect), (aspect.scale.low + aspect.scale.high) / 2)

@@ -28,12 +28,14 @@ class CriteriaJudge:
 
     def __init__(self, rubric: Rubric, scale: Scale, measured: Measure = measure) -> None:
         """`measured` may be a `Measured` that remembers. Raises RubricError if a step has no known criterion."""
-        missing = [s.criterion or s.text[:40] for s in rubric.steps if s.criterion not in BY_NAME]
+        self._measures = [m for s in rubric.steps for m in s.measures]
+        missing = [s.text[:40] for s in rubric.steps if not s.measures]
+        missing += [m.criterion for m in self._measures if m.criterion not in BY_NAME]
         if missing:
             problem = f"the embedded judge knows no criterion for {', '.join(map(repr, missing))}"
             raise RubricError(f"{problem}; a rubric in free text needs an LLM judge")
         self._rubric, self._scale, self._measured = rubric, scale, measured
-        self._criteria = [BY_NAME[s.criterion or ""] for s in rubric.steps]
+        self._criteria = [BY_NAME[m.criterion] for m in self._measures]
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return one verdict for each item; an empty text is a failure."""
@@ -46,12 +48,11 @@ class CriteriaJudge:
         )
 
     def _scores(self, items: Sequence[Item]) -> list[float]:
-        steps = self._rubric.steps
         values = self._measured(items, self._criteria)
         center, spread, weight = (
-            np.array([getattr(s, name) for s in steps]) for name in ("center", "spread", "weight")
+            np.array([getattr(m, name) for m in self._measures]) for name in ("center", "spread", "weight")
         )
-        # Summed step by step: a matrix product may round differently for another number of items.
+        # Summed one by one: a matrix product may round differently for another number of items.
         scores = np.full(len(items), self._rubric.base)
         for j, column in enumerate(standardise(values, center, spread).T):
             scores = scores + weight[j] * column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from calibrator.aspects import AspectFile
 from calibrator.errors import RubricError
-from calibrator.records import Rubric, Step
+from calibrator.records import Measure, Rubric, Step
 from calibrator.resources import folder
 from calibrator.store import write_whole
 from calibrator.texts import digest
@@ -37,14 +38,25 @@ class Figures(_Part):
     signature: str
 
 
+class MeasureFile(_Part):
+    """How much a criterion counts; see `records.Measure`."""
+
+    criterion: str
+    weight: float
+    center: float
+    spread: float = Field(gt=0)
+
+
 class StepFile(_Part):
     """A step; see `records.Step`."""
 
     text: str
-    criterion: str | None = None
-    weight: float = 0.0
-    center: float = 0.0
-    spread: float = Field(default=1.0, gt=0)
+    measures: tuple[MeasureFile, ...] = ()
+
+    @property
+    def worth(self) -> float:
+        """Points of the scale that the step is worth when all it looks at is one standard deviation up."""
+        return sum(m.weight for m in self.measures)
 
 
 class JudgeFile(_Part):
@@ -94,7 +106,7 @@ class FrozenJudge(_Part):
 
     def rubric(self) -> Rubric:
         """Return the rubric record."""
-        steps = tuple(Step(s.text, s.criterion, s.weight, s.center, s.spread) for s in self.steps)
+        steps = tuple(Step(s.text, tuple(Measure(**m.model_dump()) for m in s.measures)) for s in self.steps)
         return Rubric(f"{self.aspect.suite}/{self.aspect.name}", steps, self.base)
 
     def save(self, path: Path) -> None:
@@ -111,8 +123,7 @@ def dump(value: Any) -> str:
 def step_files(rubric: Rubric) -> tuple[StepFile, ...]:
     """Return the steps of a rubric in their file form."""
     return tuple(
-        StepFile(text=s.text, criterion=s.criterion, weight=s.weight, center=s.center, spread=s.spread)
-        for s in rubric.steps
+        StepFile(text=s.text, measures=tuple(MeasureFile(**asdict(m)) for m in s.measures)) for s in rubric.steps
     )
 
 
