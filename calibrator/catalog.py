@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.columns import Wanted
-from calibrator.errors import DataError
+from calibrator.download import Manifest, load_manifest
+from calibrator.errors import ConfigError, DataError
 from calibrator.resources import folder
 from calibrator.tables import Table, read_table
 
@@ -145,3 +146,12 @@ def open_source(data: str, data_dir: Path | None = None, encoding: str | None = 
         problem = f"the data set '{data}' is not here; get it by {how}put the file there, or name its folder"
         raise DataError(f"{problem} with --data-dir or $CALIBRATOR_DATA", file=where)
     return Source(data, named.read(files_of(named, data_dir)), named.suite, named.wanted)
+
+
+def manifest_of(name: str) -> Manifest:
+    """Return the manifest by which a named set is downloaded. Raises ConfigError if it cannot be."""
+    named = SETS.get(name)
+    if named is None or named.download is None:
+        possible = ", ".join(dict.fromkeys(s.download for s in SETS.values() if s.download))
+        raise ConfigError(f"'{name}' cannot be downloaded; those that can: {possible}")
+    return load_manifest(folder("data") / "catalog" / f"{named.download}.yaml")

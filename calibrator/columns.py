@@ -80,15 +80,19 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "_", name.lower()).strip("_").removeprefix("inputs.")
 
 
-def map_columns(table: Table, wanted: Wanted, aspect: Aspect | None) -> Mapped:
+def map_columns(
+    table: Table, wanted: Wanted, aspect: Aspect | None, fields: Mapping[str, str] = MappingProxyType({})
+) -> Mapped:
     """Return the columns of `table` to read for `aspect` (None: no ratings are wanted).
+
+    `fields` is what an aspect calls its texts, taken from `aspect` where there is one: those names are guessed too.
 
     Raises DataError, with the nearest names, if a column that was named or is needed is not there.
     """
     guess = _Guess(table, wanted)
     if aspect is not None:
         guess.score(aspect)
-    fields = dict(aspect.fields) if aspect is not None else {}
+        fields = aspect.fields
     output = guess.role("output", OUTPUT, fields)
     source = guess.role("source", SOURCE, fields)
     output = output or guess.last_input("output")

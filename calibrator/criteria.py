@@ -40,8 +40,8 @@ class Criterion:
     prior: int = 0
 
 
-TOPIC, COPY, NAMES, SUBSTANCE, REASONING = "topic", "copying", "names", "substance", "reasoning"
-BLAME, WARMTH, ADDRESS, FORM, FAULTS = "blame", "warmth", "address", "form", "faults"
+TOPIC, NAMES, SUBSTANCE, REASONING = "topic", "names", "substance", "reasoning"
+BLAME, WARMTH, ADDRESS, FORM = "blame", "warmth", "address", "form"
 
 
 def ratio(a: float, b: float) -> float:
@@ -179,10 +179,10 @@ CRITERIA: tuple[Criterion, ...] = (
         _from_inputs,
     ),
     Criterion("negated-claim", TOPIC, "how often {output} denies what {source} says", "more often", _negated_claim),
-    Criterion("phrases", COPY, "how much of {output} is in phrases of {source}", "more", _phrases),
+    Criterion("phrases", TOPIC, "how much of {output} is in phrases of {source}", "more", _phrases),
     Criterion(
         "copied-run",
-        COPY,
+        TOPIC,
         "the longest passage in {output} that is copied from {source} word for word",
         "longer",
         _copied_run,
@@ -288,8 +288,8 @@ CRITERIA: tuple[Criterion, ...] = (
         _number(lx.NON_ANSWERS),
         -1,
     ),
-    Criterion("sentence-length", FORM, "how long the sentences of {output} are", "longer", _sentence_length),
-    Criterion("word-length", FORM, "how long and learned the words of {output} are", "longer", _word_length),
+    Criterion("sentence-length", FORM, "how long the sentences in {output} are", "longer", _sentence_length),
+    Criterion("word-length", FORM, "how long and learned the words in {output} are", "longer", _word_length),
     Criterion("variety", FORM, "how seldom {output} uses the same topic word twice", "more seldom", _variety, 1),
     Criterion(
         "function-words",
@@ -298,17 +298,17 @@ CRITERIA: tuple[Criterion, ...] = (
         "more",
         _function_words,
     ),
-    Criterion("repetition", FAULTS, "how many word pairs {output} repeats", "more", _repetition, -1),
+    Criterion("repetition", FORM, "how many word pairs {output} repeats", "more", _repetition, -1),
     Criterion(
         "garbling",
-        FAULTS,
+        FORM,
         "places in {output} where grammar breaks or a sentence stops in the middle",
         "more",
         _garbling,
         -1,
     ),
     Criterion(
-        "small-letters", FAULTS, "how many sentences of {output} start with a small letter", "more", _small_letters
+        "small-letters", FORM, "how many sentences in {output} start with a small letter", "more", _small_letters
     ),
 )
 

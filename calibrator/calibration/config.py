@@ -101,3 +101,24 @@ def make_config(**settings: Any) -> RunConfig:
         first = error.errors()[0]
         option = "--" + ".".join(str(part) for part in first["loc"][:1]).replace("_", "-")
         raise ConfigError(f"{option}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def read_settings(path: Path | None) -> dict[str, Any]:
+    """Return the settings of a YAML file: the fields of `RunConfig`, `columns` among them.
+
+    Without `path`, `calibrate.yaml` of the working folder if there is one. Raises ConfigError if it cannot be read.
+    """
+    import yaml
+
+    chosen = path or Path("calibrate.yaml")
+    if path is None and not chosen.exists():
+        return {}
+    try:
+        settings = yaml.safe_load(chosen.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{chosen}: not readable as YAML: {' '.join(str(error).split())}") from None
+    unknown = sorted(set(settings) - set(RunConfig.model_fields)) if isinstance(settings, dict) else ["the file"]
+    if unknown:
+        known = ", ".join(sorted(RunConfig.model_fields))
+        raise ConfigError(f"{chosen}: {', '.join(map(str, unknown))}: not a setting; those there are: {known}")
+    return dict(settings)

@@ -1,0 +1,28 @@
+"""`calibrate export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    rubric: Annotated[str, typer.Argument(help="A frozen judge: its name or its file.")],
+    to: Annotated[str, typer.Option("--to", help="prompt, markdown, json or yaml.")] = "markdown",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; standard output otherwise.")] = None,
+) -> None:
+    """Write a frozen judge in a form that people or other tools take."""
+    from calibrator.errors import ConfigError
+    from calibrator.export import EXPORTS
+    from calibrator.judges.frozen import find_frozen, read_frozen
+    from calibrator.store import write_whole
+
+    if to not in EXPORTS:
+        raise ConfigError(f"--to: '{to}' is none of {', '.join(EXPORTS)}")
+    text = EXPORTS[to](read_frozen(find_frozen(rubric)))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_whole(out, text)

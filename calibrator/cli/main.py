@@ -1,0 +1,58 @@
+"""`calibrate`: the commands, and how errors reach the person at the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from calibrator import __version__
+from calibrator.cli import aspects, data, export, resume, run, runs, score
+from calibrator.errors import CalibratorError
+
+app = typer.Typer(
+    name="calibrate",
+    help="Find the rubric with which a judge agrees best with human ratings, prove it on unseen data, and freeze it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.command("resume")(resume.resume)
+app.command("runs")(runs.runs)
+app.command("score")(score.score)
+app.command("export")(export.export)
+app.command("aspects")(aspects.aspects)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"calibrator {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line. An error of the user's is one line and exit code 2; Ctrl-C is 130."""
+    try:
+        app()
+    except CalibratorError as error:
+        typer.echo(f"calibrate: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The options that several commands share, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrator.errors import ConfigError
+
+Aspect = Annotated[str | None, typer.Option("--aspect", "-a", help="What to judge: a name, or suite/name.")]
+AspectFile = Annotated[Path | None, typer.Option(help="An aspect of your own, a YAML file.", show_default=False)]
+Scale = Annotated[str | None, typer.Option(help="Another scale than the aspect's: 1-10, 0..100.", show_default=False)]
+Data = Annotated[
+    str | None, typer.Option("--data", "-d", help="Rated texts: a CSV, JSONL or Parquet file, or a named set.")
+]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of the named sets (or $CALIBRATOR_DATA).", show_default=False)
+]
+Encoding = Annotated[str | None, typer.Option(help="Of a text file; UTF-8 by default.", show_default=False)]
+Runs = Annotated[Path, typer.Option("--runs-dir", help="Where runs are kept.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the outcome.")]
+Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output, nothing else.")]
+
+_PANEL = "Columns (guessed from the usual names; 'none' switches a guess off)"
+Source = Annotated[str | None, typer.Option(help="What the text answers or sums up.", rich_help_panel=_PANEL)]
+Output = Annotated[str | None, typer.Option(help="The rated text.", rich_help_panel=_PANEL)]
+Reference = Annotated[str | None, typer.Option(help="A reference text.", rich_help_panel=_PANEL)]
+Group = Annotated[
+    str | None,
+    typer.Option(help="What must not stand on two sides of the split; the source by default.", rich_help_panel=_PANEL),
+]
+System = Annotated[str | None, typer.Option(help="What generated the text.", rich_help_panel=_PANEL)]
+Identifier = Annotated[str | None, typer.Option("--id", help="A name for each row.", rich_help_panel=_PANEL)]
+Score = Annotated[
+    str | None,
+    typer.Option(help="The human rating; several columns, by comma, for several annotators.", rich_help_panel=_PANEL),
+]
+Input = Annotated[
+    list[str] | None,
+    typer.Option("--input", help="A further input, name=column; may be repeated.", rich_help_panel=_PANEL),
+]
+
+
+def columns(
+    source: str | None,
+    output: str | None,
+    reference: str | None,
+    group: str | None,
+    system: str | None,
+    identifier: str | None,
+    score: str | None,
+    inputs: list[str] | None,
+) -> dict[str, object]:
+    """Return the columns that were named, as `config.ColumnNames` takes them."""
+    named: dict[str, object] = {
+        "source": source,
+        "output": output,
+        "reference": reference,
+        "group": group,
+        "system": system,
+        "id": identifier,
+        "score": tuple(c.strip() for c in score.split(",") if c.strip()) if score else None,
+        "inputs": dict(_pair(i) for i in inputs) if inputs else None,
+    }
+    return {k: v for k, v in named.items() if v is not None}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, column = text.partition("=")
+    if not (name and equals and column):
+        raise ConfigError(f"--input: '{text}' is not name=column")
+    return name, column
+
+
+def numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Return the numbers in "0.5,0.75,1"; None for None. Raises ConfigError, which names the option."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"{option}: '{text}' is not a list of numbers like 0.5,1 or 3,5,8") from None
+
+
+def span(option: str, text: str | None) -> tuple[float, float] | None:
+    """Return the ends of "0-0.5" (one number stands for both); None for None. Raises ConfigError."""
+    if text is None:
+        return None
+    low, _, high = text.partition("-")
+    try:
+        return float(low), float(high or low)
+    except ValueError:
+        raise ConfigError(f"{option}: '{text}' is not a range like 0-0.5") from None

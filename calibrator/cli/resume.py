@@ -1,0 +1,23 @@
+"""`calibrate resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrator.cli import options as o
+
+
+def resume(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a part of it, its folder, or 'last'.")],
+    runs_dir: o.Runs = Path("runs"),
+    quiet: o.Quiet = False,
+    as_json: o.Json = False,
+) -> None:
+    """Take up a run that was stopped; what its journal holds is not done again."""
+    from calibrator.cli.work import again
+    from calibrator.store import find_run
+
+    again(find_run(runs_dir, name), quiet=quiet, as_json=as_json)

@@ -1,0 +1,87 @@
+"""`calibrate run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrator.cli import options as o
+
+SEARCH = "Search"
+
+
+def run(
+    aspect: o.Aspect = None,
+    data: o.Data = None,
+    data_dir: o.DataDir = None,
+    test: Annotated[
+        str | None, typer.Option(help="A separate test file; else 30 % of the data are the test side.")
+    ] = None,
+    aspect_file: o.AspectFile = None,
+    scale: o.Scale = None,
+    encoding: o.Encoding = None,
+    source: o.Source = None,
+    output: o.Output = None,
+    reference: o.Reference = None,
+    group: o.Group = None,
+    system: o.System = None,
+    identifier: o.Identifier = None,
+    score: o.Score = None,
+    inputs: o.Input = None,
+    objective: Annotated[
+        str | None, typer.Option(help="spearman, kendall, pearson or mae.", rich_help_panel=SEARCH)
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="default, or paper (Auto-CSEval as published).", rich_help_panel=SEARCH)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides the split and all chance.", rich_help_panel=SEARCH)] = None,
+    shots: Annotated[
+        str | None,
+        typer.Option(help="Few-shot sizes: fractions of the train side, or numbers.", rich_help_panel=SEARCH),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Drafts of each size.", rich_help_panel=SEARCH)] = None,
+    temperature: Annotated[
+        str | None, typer.Option(help="Range of draft temperatures.", rich_help_panel=SEARCH)
+    ] = None,
+    top_k: Annotated[int | None, typer.Option(help="Candidates that are refined.", rich_help_panel=SEARCH)] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of refinement at most.", rich_help_panel=SEARCH)] = None,
+    refinements: Annotated[
+        int | None, typer.Option(help="Refinements of each candidate.", rich_help_panel=SEARCH)
+    ] = None,
+    resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples.", rich_help_panel=SEARCH)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the frozen judge goes.")] = None,
+    runs_dir: o.Runs = Path("runs"),
+    config: Annotated[Path | None, typer.Option(help="Settings; calibrate.yaml if it is there.")] = None,
+    quiet: o.Quiet = False,
+    as_json: o.Json = False,
+) -> None:
+    """Calibrate a judge on rated texts: draft, score, select, refine, validate, freeze."""
+    from calibrator.calibration.config import make_config, read_settings
+    from calibrator.cli.work import start
+
+    said = {
+        "aspect": aspect or (aspect_file.stem if aspect_file else None),
+        "data": data,
+        "data_dir": data_dir,
+        "test": test,
+        "aspect_file": aspect_file,
+        "scale": scale,
+        "encoding": encoding,
+        "objective": objective,
+        "protocol": protocol,
+        "seed": seed,
+        "shots": o.numbers("--shots", shots),
+        "trials": trials,
+        "temperature": o.span("--temperature", temperature),
+        "top_k": top_k,
+        "rounds": rounds,
+        "refinements": refinements,
+        "resamples": resamples,
+        "out": out,
+    }
+    settings = read_settings(config) | {k: v for k, v in said.items() if v is not None}
+    named = o.columns(source, output, reference, group, system, identifier, score, inputs)
+    settings["columns"] = {**settings.get("columns", {}), **named}
+    start(make_config(**settings), runs_dir, quiet=quiet, as_json=as_json)

@@ -1,0 +1,79 @@
+"""Lists on the terminal: runs, aspects, data sets."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Column, Table
+
+from calibrator.aspects import find_aspect, read_aspect, shipped_aspects
+from calibrator.catalog import SETS, files_of, is_there
+from calibrator.export import number_of
+from calibrator.store import all_runs
+
+WIDE = 120  # columns, where the output is no terminal
+
+
+def show_runs(runs: Path, *, as_json: bool) -> None:
+    """Print the runs of a folder, oldest first: what they were about and what came of them."""
+    rows = []
+    for run in all_runs(runs):
+        config, result = run.config(), run.result()
+        test = result["test"]["judges"][0]["figures"] if result else {}
+        rows.append(
+            {
+                "run": run.id,
+                "aspect": config["aspect"],
+                "data": config["data"],
+                "seed": config["seed"],
+                "state": "finished" if result else "unfinished",
+                "spearman": test["spearman"]["value"] if result else None,
+            }
+        )
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    if not rows:
+        print(f"no runs in {runs}")
+        return
+    table = Table(Column("run", no_wrap=True), "aspect", "data", "seed", "state", "spearman (test)")
+    for row in rows:
+        table.add_row(*(str(row[k]) for k in ("run", "aspect", "data", "seed", "state")), number_of(row["spearman"]))
+    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+
+
+def show_aspects() -> None:
+    """Print all aspects with their scales."""
+    table = Table(Column("aspect", no_wrap=True), "label", "scale", "better")
+    for ref, path in shipped_aspects().items():
+        aspect = read_aspect(path)
+        table.add_row(ref, aspect.label, str(aspect.scale), aspect.better)
+    Console().print(table)
+
+
+def show_aspect(name: str) -> None:
+    """Print one aspect in full."""
+    aspect, chosen = find_aspect(name)
+    console = Console(highlight=False, markup=False)
+    console.print(
+        f"{aspect.label} ({aspect.ref}; {chosen})\n{aspect.definition}\nscale {aspect.scale}, {aspect.better} is better"
+    )
+    for point, meaning in aspect.anchors.items():
+        console.print(f"  {point:g}  {meaning}")
+    console.print(f"basis: {aspect.basis}")
+
+
+def show_sets(data_dir: Path | None) -> None:
+    """Print the named data sets and where they are or would be."""
+    table = Table("name", "aspects", "here", "what")
+    for named in SETS.values():
+        table.add_row(named.name, named.suite, "yes" if is_there(named, data_dir) else "no", named.about)
+    console = Console()
+    console.print(table)
+    for named in SETS.values():
+        if not is_there(named, data_dir):
+            how = f"calibrate data get {named.download}" if named.download else "put it there by hand"
+            console.print(f"{named.name}: {files_of(named, data_dir)[0]} ({how})", highlight=False, markup=False)

@@ -1,0 +1,124 @@
+"""`report.md`: everything a reader needs to believe, or not, what a run found. No item text."""
+
+from __future__ import annotations
+
+from calibrator.calibration.result import CandidateLine, JudgeFigures, RunResult, Side
+from calibrator.export import number_of, rubric_lines
+from calibrator.judges.frozen import Figure
+
+MEASURES = ("spearman", "kendall", "pearson", "mae")
+
+
+def report(result: RunResult, look: int, frozen_path: str) -> str:
+    """Return the report of a run."""
+    aspect = result.aspect.aspect()
+    parts = [
+        f"# {aspect.label} ({aspect.ref}), calibrated on {result.data.name}\n",
+        _verdict(result, look),
+        "## On the test side\n",
+        *_table(result.test),
+        f"\n`{result.test.signature}` · look {look} at this test side\n",
+        *_gains(result),
+        "## The rubric\n",
+        *rubric_lines(result.steps, result.base),
+        f"\nFrozen in `{frozen_path}`, content {result.content_hash[:12]}.\n",
+        "## How it was found\n",
+        *_search(result),
+        "## Worst remaining disagreements (winner, development side)\n",
+        "| item | judge | humans |\n|---|---|---|",
+        *(f"| {d.item} | {d.judged:.2f} | {d.human:.2f} |" for d in result.disagreements),
+        "\n## Data\n",
+        *_data(result),
+        "## What this is and is not\n",
+        _limits(result),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def verdict_line(result: RunResult) -> str:
+    """Return the outcome in one sentence: the gain over the best baseline and whether its interval excludes zero."""
+    gain = result.test.gains[result.best_baseline][result.objective]
+    if gain.value is None or gain.low is None or gain.high is None:
+        return f"The {result.objective} gain over '{result.best_baseline}' is not defined on this test side."
+    span = f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+    told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else "not shown to differ from"
+    return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."
+
+
+def _verdict(result: RunResult, look: int) -> str:
+    chosen = f"'{result.best_baseline}' was the best baseline on train and dev."
+    return f"{verdict_line(result)} {chosen} This was look {look} at this test side.\n"
+
+
+def cell(figure: Figure) -> str:
+    """Return a figure with its interval."""
+    if figure.value is None:
+        return "–"
+    return f"{number_of(figure.value)} [{number_of(figure.low)}, {number_of(figure.high)}]"
+
+
+def _table(side: Side) -> list[str]:
+    lines = [f"| judge | {' | '.join(MEASURES)} | failures |", "|---|---|---|---|---|---|"]
+    lines += [f"| {j.name} | {' | '.join(cell(j.figures[m]) for m in MEASURES)} | {failures(j)} |" for j in side.judges]
+    about = (
+        f"{side.items} items in {side.groups} groups, scored by every judge; 95 % intervals by bootstrap over groups."
+    )
+    return [*lines, "", about]
+
+
+def failures(judge: JudgeFigures) -> str:
+    """Return the failures of a judge by reason, "0" if there are none."""
+    return ", ".join(f"{n} × {reason}" for reason, n in judge.failures.items()) or "0"
+
+
+def _gains(result: RunResult) -> list[str]:
+    lines = ["Paired gains of the calibrated judge (for mae: how much less error):\n"]
+    lines += [f"| over | {' | '.join(MEASURES)} |", "|---|---|---|---|---|"]
+    for other, gains in result.test.gains.items():
+        lines.append(f"| {other} | {' | '.join(cell(gains[m]) for m in MEASURES)} |")
+    return [*lines, ""]
+
+
+def _search(result: RunResult) -> list[str]:
+    by_name = {c.name: c for c in result.candidates}
+    line: list[CandidateLine] = []
+    step = by_name.get(result.winner)
+    while step is not None:
+        line.append(step)
+        step = by_name.get(step.parent or "")
+    ancestry = " → ".join(f"{c.name} ({c.origin}, {number_of(c.value)})" for c in reversed(line))
+    failed = sum(c.value is None for c in result.candidates)
+    rounds = " → ".join(number_of(v) for v in result.history)
+    refitted = "as it was chosen" if result.protocol == "paper" else "refitted on train and dev"
+    return [
+        f"- protocol {result.protocol}, objective {result.objective}, seed {result.split.seed}",
+        f"- judge {result.judge}, drafter {result.drafter}",
+        f"- {len(result.candidates)} candidates scored ({result.near_duplicates} near-duplicates dropped before,"
+        f" {failed} not eligible), {result.judgments:,} judgments",
+        f"- best {result.objective} on dev, by round: {rounds}",
+        f"- the winner's line: {ancestry}; handed over {refitted}",
+        f"- the winner on dev, where it was chosen: {cell(result.dev.judges[0].figures['spearman'])} Spearman\n",
+    ]
+
+
+def _data(result: RunResult) -> list[str]:
+    split, data = result.split, result.data
+    sides = (("train", split.train), ("dev", split.dev), ("test", split.test))
+    lines = [
+        f"- {data.name}: {data.items} rated items, {data.groups} groups; content {data.digest[:12]}",
+        f"- columns: {data.columns}",
+        f"- aspect: {result.aspect.suite}/{result.aspect.name} ({result.chosen})",
+        "- split: " + ", ".join(f"{name} {n} items / {g} groups" for name, (n, g) in sides),
+        f"- split digest {split.digest[:12]}, test side {split.test_digest[:12]}",
+    ]
+    return [*lines, *(f"- warning: {w}" for w in data.warnings), ""]
+
+
+def _limits(result: RunResult) -> str:
+    if result.judge.startswith("criteria/"):
+        return (
+            "The embedded judge measures words and forms; it does not understand the text. It can be fooled by whoever "
+            "knows its steps, and what it learned holds for texts like those it was calibrated on. Whether it would "
+            "judge outputs of other systems as well was not checked."
+        )
+    return "The figures hold for texts like those of the test side. Other systems' outputs were not checked."

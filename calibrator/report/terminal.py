@@ -1,0 +1,131 @@
+"""The terminal: plan, live progress, final table; plain lines where the output is no terminal."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from calibrator.calibration.config import RunConfig
+from calibrator.calibration.prepare import Plan, Prepared
+from calibrator.calibration.result import RunResult
+from calibrator.export import number_of, weight_in_words
+from calibrator.report.markdown import MEASURES, cell, failures, verdict_line
+
+
+def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, judge: str) -> None:
+    """Say what the run will work on and how much work that is, before it starts."""
+    dataset, split = prepared.dataset, prepared.split
+    aspect = prepared.aspect
+    console.print(f"[bold]{aspect.label}[/bold] ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}")
+    console.print(
+        f"data      {dataset.name}: {len(dataset.items)} rated items, {dataset.groups} groups", highlight=False
+    )
+    console.print(f"columns   {dataset.mapped.described()}", highlight=False, markup=False)
+    sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
+    console.print(f"split     {sides}", highlight=False)
+    console.print(
+        f"plan      judge {judge}, protocol {config.protocol}: {plan.drafts} drafts, up to {plan.refinements} "
+        f"refinements, up to {plan.judgments:,} judgments, no call to any model",
+        highlight=False,
+    )
+    for warning in prepared.warnings:
+        console.print(f"warning   {warning}", style="yellow", highlight=False, markup=False)
+
+
+def show_result(console: Console, result: RunResult, look: int, frozen: str, report: str) -> None:
+    """Print the final table, the rubric and where everything lies."""
+    table = Table(
+        title=f"{result.aspect.suite}/{result.aspect.name}: test side, {result.test.items} items", title_style="bold"
+    )
+    table.add_column("judge")
+    for measure in MEASURES:
+        table.add_column(measure, justify="right")
+    table.add_column("failures", justify="right")
+    for judge in result.test.judges:
+        table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), failures(judge))
+    console.print(table)
+    console.print(verdict_line(result), style="bold", highlight=False, markup=False)
+    console.print(
+        f"{result.test.signature} | look {look} at this test side", style="dim", highlight=False, markup=False
+    )
+    console.print(f"\nThe rubric (an average text scores {result.base:.2f}):", highlight=False)
+    for number, step in enumerate(result.steps, 1):
+        weight = f" [{weight_in_words(step, result.steps)}, {step.worth:+.2f}]" if step.measures else ""
+        console.print(f"{number:3}. {step.text}{weight}", highlight=False, markup=False)
+    console.print(f"\nfrozen judge  {frozen}\nreport        {report}", highlight=False, markup=False, soft_wrap=True)
+
+
+class LiveProgress:
+    """Bars with candidates, judgments, rate, best so far and time left; without a terminal, a line for each phase."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._phase, self._done, self._total = "", 0, 0
+        self._judgments, self._best = 0, math.nan
+        self._began = time.monotonic()
+
+    def __enter__(self) -> LiveProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._tell()
+        self._bar.stop()
+
+    def phase(self, name: str, total: int) -> None:
+        """Begin a phase."""
+        self._tell()
+        self._phase, self._done, self._total = name, 0, total
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        self._task = self._bar.add_task(name, total=total, note=self._note())
+
+    def advance(self, judgments: int) -> None:
+        """Count one candidate and its judgments."""
+        self._judgments += judgments
+        self._done += 1
+        if self._task is not None:
+            self._bar.update(self._task, advance=1, note=self._note())
+
+    def best(self, value: float) -> None:
+        """Keep the best so far."""
+        self._best = value
+
+    def _note(self) -> str:
+        seconds = time.monotonic() - self._began
+        rate = f"{self._judgments / seconds:,.0f}/s" if seconds > 0.2 and self._judgments else ""
+        best = number_of(self._best) if math.isfinite(self._best) else "–"
+        return f"{self._judgments:,} judgments {rate} best {best}"
+
+    def _tell(self) -> None:
+        if self._phase and not self._console.is_terminal:
+            line = f"{self._phase}: {self._done} of {self._total} candidates, {self._note()}"
+            self._console.print(line, highlight=False, markup=False)
