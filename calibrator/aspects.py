@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from calibrator.errors import AspectError
 from calibrator.resources import folder
@@ -65,7 +65,7 @@ class Aspect:
 class ScaleFile(BaseModel):
     """The scale as it stands in a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     min: float
     max: float
     step: float = Field(default=1.0, gt=0)
@@ -80,7 +80,7 @@ class ScaleFile(BaseModel):
 class AspectFile(BaseModel):
     """An aspect as it stands in a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
     suite: str = Field(default="custom", pattern=r"^[a-z0-9][a-z0-9-]*$")
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     label: str = ""
@@ -90,6 +90,15 @@ class AspectFile(BaseModel):
     anchors: dict[float, str] = {}
     fields: dict[str, str] = {}
     basis: str = ""
+
+    @field_validator("anchors")
+    @classmethod
+    def _on_scale(cls, anchors: dict[float, str], info: ValidationInfo) -> dict[float, str]:
+        scale = info.data.get("scale")
+        off = [point for point in anchors if scale and not scale.min <= point <= scale.max]
+        if off:
+            raise ValueError(f"{off[0]:g} is not on the scale")
+        return anchors
 
     def aspect(self) -> Aspect:
         """Return the record."""
@@ -126,12 +135,12 @@ def read_aspect(path: Path) -> Aspect:
         return AspectFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))).aspect()
     except FileNotFoundError:
         raise AspectError(f"{path}: there is no such aspect file") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise AspectError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
         first = error.errors()[0]
         entry = ".".join(map(str, first["loc"])) or "the file"
-        raise AspectError(f"{path}: {entry}: {first['msg']}") from None
+        raise AspectError(f"{path}: {entry}: {first['msg'].removeprefix('Value error, ')}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # PyYAML lets a ValueError of a date pass
+        raise AspectError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
 
 
 def shipped_aspects() -> dict[str, Path]:

@@ -77,7 +77,7 @@ class Wanted:
 
 def plain(name: str) -> str:
     """Return a column name as guesses compare it: lower case, words joined by underscores, `inputs.` cut off."""
-    return re.sub(r"[^a-z0-9.]+", "_", name.lower()).strip("_").removeprefix("inputs.")
+    return re.sub(r"(?:[^\w.]|_)+", "_", name.lower()).strip("_").removeprefix("inputs.")
 
 
 def map_columns(
@@ -138,7 +138,7 @@ class _Guess:
 
     def _first_free(self, names: Iterable[str]) -> str | None:
         free = {plain(c): c for c in reversed(self.table.columns) if c not in self.taken}
-        return next((free[n] for n in names if n in free), None)
+        return next((free[n] for n in names if n and n in free), None)
 
     def _take(self, role: str, column: str | None) -> str | None:
         if column is not None:
@@ -172,7 +172,7 @@ class _Guess:
         a = plain(aspect.name)
         self.annotators = _annotator_columns(self.table, a)
         usual = [f"{a}_score", f"human.{a}", f"human_{a}", a, f"{a}_rating", f"{a}_mean", f"score_{a}", f"rating_{a}"]
-        self.score_column = self._first_free(n for n in usual if n)
+        self.score_column = self._first_free(usual)
         if self.score_column is None and not self.annotators:
             self.score_column = self._first_free(OVERALL)
         if self.score_column is not None and _holds_lists(self.table, self.score_column):
@@ -193,6 +193,7 @@ def _annotator_columns(table: Table, aspect: str) -> tuple[str, ...]:
     if lists:
         return (lists[0],)
     who = r"(?:a|ann|annot|annotator|rater|r|expert|judge)"
+    aspect = re.escape(aspect)
     after = re.compile(rf"(?:human[_.])?{aspect}(?:_score|_rating)?[_.]{who}?_?\d+")
     before = re.compile(rf"{who}_?\d+[_.]{aspect}(?:_score|_rating)?")
     found = [c for c in table.columns if after.fullmatch(plain(c)) or before.fullmatch(plain(c))]
@@ -211,7 +212,7 @@ def find(table: Table, name: str) -> str:
     """
     if name in table.columns:
         return name
-    alike = [c for c in table.columns if plain(c) == plain(name)]
+    alike = [c for c in table.columns if plain(name) and plain(c) == plain(name)]
     if len(alike) == 1:
         return alike[0]
     near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.3)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator import lexicon as lx
-from calibrator.reading import Reading, Text, stem
+from calibrator.reading import Reading, Text, longest_common_run, stem
 from calibrator.records import Item
 
 VERSION = 1
@@ -77,14 +77,7 @@ def _phrases(r: Reading) -> float:
 
 
 def _copied_run(r: Reading) -> float:
-    places: dict[str, list[int]] = {}
-    for j, word in enumerate(r.source.words):
-        places.setdefault(word, []).append(j)
-    longest, runs = 0, dict[int, int]()
-    for word in r.out.words:
-        runs = {j: runs.get(j - 1, 0) + 1 for j in places.get(word, ())}
-        longest = max(longest, max(runs.values(), default=0))
-    return log1p(longest)
+    return log1p(longest_common_run(r.out.words, r.source.words))
 
 
 def _names_kept(r: Reading) -> float:

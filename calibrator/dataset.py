@@ -75,19 +75,21 @@ def plain_items(table: Table, mapped: Mapped) -> tuple[Item, ...]:
 def _item(mapped: Mapped, row: int, values: Mapping[str, Any]) -> Item:
     def text(column: str | None) -> str:
         value = values.get(column) if column else None
-        return "" if value is None else value if isinstance(value, str) else _joined(value)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return value if isinstance(value, str) else _joined(value)
 
     output, source = text(mapped.output), text(mapped.source)
     inputs = {name: text(column) for name, column in mapped.inputs.items()}
     key = digest([source, output, inputs])
-    group = normalise(text(mapped.group)) if mapped.group else normalise(source)
+    named = (t for t in (text(mapped.group), source, output) if t.strip())
     return Item(
         id="",
         output=output,
         source=source,
         reference=text(mapped.reference) or None,
         inputs=inputs,
-        group=group or normalise(output) or key,
+        group=next((normalise(t) or t.strip() for t in named), key),
         system=text(mapped.system) or None,
         key=key,
         row=row,
@@ -104,7 +106,7 @@ def _joined(value: Any) -> str:
 def _ratings(
     table: Table, mapped: Mapped, scale: Scale, row: int, values: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], float | None]:
-    """Return the ratings of a row and their mean; where there is a column of means, that one counts."""
+    """Return the ratings of a row and their mean; where there is a column of means and the row has one, that counts."""
     found = []
     for column in mapped.annotators:
         cell = values.get(column)
@@ -114,7 +116,8 @@ def _ratings(
                 found.append(number)
     if mapped.score is not None:
         mean = _number(table, row, mapped.score, values.get(mapped.score), scale)
-        return (tuple(found) if found else (mean,)) if mean is not None else (), mean
+        if mean is not None:
+            return tuple(found) or (mean,), mean
     return tuple(found), math.fsum(found) / len(found) if found else None
 
 
@@ -145,16 +148,17 @@ def _number(table: Table, row: int, column: str, value: Any, scale: Scale) -> fl
 
 def _with_ids(table: Table, mapped: Mapped, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
     """Return the items in the order of their content, each with its own id or one made from its content."""
-    ordered = sorted(items, key=lambda i: (i.key, i.ratings, i.human, i.system or "", i.group))
+    ordered = _by_content(items)
     warnings = []
     if mapped.identifier:
         column = mapped.identifier
         by_row = dict(zip(table.row_numbers, table.rows, strict=True))
-        named = [str(by_row[i.row or 0].get(column) or "").strip() for i in ordered]
+        cells = [by_row[i.row or 0].get(column) for i in ordered]
+        named = ["" if c is None else str(c).strip() for c in cells]
         counts = Counter(named)
         repeated = [n for n in counts if counts[n] > 1 or not n]
         if not repeated:
-            return [replace(i, id=n) for i, n in zip(ordered, named, strict=True)], []
+            return _by_content([replace(i, id=n) for i, n in zip(ordered, named, strict=True)]), []
         rows = sorted(i.row or 0 for i, n in zip(ordered, named, strict=True) if n == repeated[0])
         problem = (
             f"{len(repeated)} ids stand in several rows or are empty (first in rows {', '.join(map(str, rows[:3]))})"
@@ -172,6 +176,11 @@ def _with_ids(table: Table, mapped: Mapped, items: Sequence[Item]) -> tuple[list
     return result, warnings
 
 
+def _by_content(items: Sequence[Item]) -> list[Item]:
+    """Return the items in an order that does not depend on where they stood in their file."""
+    return sorted(items, key=lambda i: (i.key, i.ratings, i.human, i.system or "", i.group, i.reference or "", i.id))
+
+
 def _oddities(table: Table, mapped: Mapped, items: Sequence[Item]) -> list[str]:
     """Say what looks odd but does not stop the work; such rows stay in."""
     warnings = []
@@ -182,10 +191,10 @@ def _oddities(table: Table, mapped: Mapped, items: Sequence[Item]) -> list[str]:
     bare = [i.row or 0 for i in items if mapped.source and not i.source.strip()]
     if bare:
         warnings.append(f"{len(bare)} rows have an empty {mapped.source} (first in row {min(bare)})")
-    longest = max(items, key=lambda i: len(i.output) + len(i.source), default=None)
-    if longest is not None and len(longest.output) + len(longest.source) > LONG:
-        size = len(longest.output) + len(longest.source)
-        warnings.append(f"row {longest.row} has {size:,} characters; is that one text?")
+    long = {i.row or 0: size for i in items if (size := len(i.output) + len(i.source)) > LONG}
+    if long:
+        where = f"first row {min(long)}, with {long[min(long)]:,}"
+        warnings.append(f"{len(long)} rows have more than {LONG:,} characters ({where}); is each one text?")
     ratings: dict[str, set[float | None]] = defaultdict(set)
     for item in items:
         ratings[item.key].add(item.human)

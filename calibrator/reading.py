@@ -10,9 +10,10 @@ from calibrator import lexicon as lx
 from calibrator.records import Item
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_SENTENCE_END = re.compile(r"[.!?…。！？]+(?=\s|$|[\"'”’)])|\n+")
+# The look behind and the possessive ++ keep a run of a hundred thousand dots from being tried at every dot.
+_SENTENCE_END = re.compile(r"(?<![.!?…。！？])[.!?…。！？]++(?=\s|$|[\"'”’)])|\n+")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z,;'] )[A-Z][^\W\d_]+")
-_SPEAKER = re.compile(r"(?:^|\||\n)\s*([A-Z][\w .'-]{0,30}?):")
+_SPEAKER = re.compile(r"(?:^|\||\n)[^\S\n]*([A-Z][\w .'-]{0,30}?):")
 _NUMBER = re.compile(r"\d+")
 # Longest first, so that the first that fits is the one to cut.
 _SUFFIXES = tuple("ations ation ingly ements ement ities edly ing ies ied ers ed es ly s y e".split(" "))
@@ -36,6 +37,49 @@ def content_stems(words: Iterable[str]) -> frozenset[str]:
 def ngrams(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
     """Return the set of n-grams of a sequence."""
     return set(zip(*(words[i:] for i in range(n)), strict=False))
+
+
+def longest_common_run(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return the length of the longest run of words that stands in both `a` and `b`.
+
+    By the suffix automaton of the shorter one (Blumer et al. 1985), so that the time grows with the length of the
+    texts and not with its square.
+    """
+    a, b = sorted((a, b), key=len)
+    # State 0 is the empty run. Each state knows its longest run, the state of that run's longest suffix that ends in
+    # more places, and the states one word further.
+    length, suffix, onward = [0], [-1], [dict[str, int]()]
+    last = 0
+    for word in a:
+        new, state = len(length), last
+        length.append(length[last] + 1)
+        suffix.append(0)
+        onward.append({})
+        while state >= 0 and word not in onward[state]:
+            onward[state][word] = new
+            state = suffix[state]
+        if state >= 0:
+            target = onward[state][word]
+            if length[target] > length[state] + 1:
+                split = len(length)
+                length.append(length[state] + 1)
+                suffix.append(suffix[target])
+                onward.append(dict(onward[target]))
+                while state >= 0 and onward[state].get(word) == target:
+                    onward[state][word] = split
+                    state = suffix[state]
+                suffix[target] = target = split
+            suffix[new] = target
+        last = new
+    longest = state = run = 0
+    for word in b:
+        while state and word not in onward[state]:
+            state = suffix[state]
+            run = length[state]
+        if word in onward[state]:
+            state, run = onward[state][word], run + 1
+            longest = max(longest, run)
+    return longest
 
 
 def char_ngrams(text: str, n: int = 4) -> set[str]:

@@ -20,7 +20,7 @@ class Item:
     output: str
     source: str = ""
     reference: str | None = None
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict, hash=False)
     group: str = ""
     system: str | None = None
     ratings: tuple[float, ...] = ()

@@ -6,9 +6,11 @@ shows them: the first record of a CSV file is row 2, that of every other format 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,15 +38,21 @@ class Table:
     delimiter: str = ","
 
 
+def kind_of(path: Path) -> str:
+    """Return the format that the ending of `path` stands for. Raises DataError, with those there are, for another."""
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise DataError(f"unknown kind of file; give one of {', '.join(FORMATS)}", file=path)
+    return kind
+
+
 def read_table(path: Path, encoding: str | None = None) -> Table:
     """Return the rows of a file; the format follows from its ending.
 
     `encoding` is that of a text file, UTF-8 (with or without a byte order mark) by default. Raises DataError if the
     file is missing, empty, binary, in another encoding or malformed; it names file and row.
     """
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise DataError(f"unknown kind of file; give one of {', '.join(FORMATS)}", file=path)
+    kind = kind_of(path)
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -54,11 +62,14 @@ def read_table(path: Path, encoding: str | None = None) -> Table:
     if not content:
         raise DataError("the file is empty (0 bytes)", file=path)
     if kind == "parquet":
-        return _read_parquet(path)
+        return _read_parquet(path, content)
     text = _decode(content, path, encoding)
     if kind == "csv":
         return _read_csv(path, text)
-    return _read_json(path, text) if kind == "json" else _read_jsonl(path, text)
+    try:
+        return _read_json(path, text) if kind == "json" else _read_jsonl(path, text)
+    except RecursionError:
+        raise DataError("its lists or objects are nested too deeply", file=path) from None
 
 
 def _decode(content: bytes, path: Path, encoding: str | None) -> str:
@@ -68,7 +79,7 @@ def _decode(content: bytes, path: Path, encoding: str | None) -> str:
         if b"\0" in content:
             raise DataError("this is a binary file, not text", file=path)
     try:
-        return content.decode(encoding or "utf-8-sig")
+        return content.decode(encoding or "utf-8").removeprefix("\ufeff")
     except LookupError:
         raise DataError(f"there is no encoding called '{encoding}'", file=path) from None
     except UnicodeError as error:
@@ -82,20 +93,19 @@ def _decode(content: bytes, path: Path, encoding: str | None) -> str:
 def _read_csv(path: Path, text: str) -> Table:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
     previous = csv.field_size_limit(sys.maxsize)  # the module's own limit of 128 KiB is below a long document
+    read: list[list[str]] = []
     try:
-        numbered = [
-            (n, r) for n, r in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 1) if r
-        ]
+        read.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise DataError(f"not readable as CSV: {error} (is a quotation mark left open?)", file=path) from None
+        problem = f"not readable as CSV: {error} (is a quotation mark left open in this row?)"
+        raise DataError(problem, file=path, row=len(read) + 1) from None
     finally:
         csv.field_size_limit(previous)
+    numbered = [(row, values) for row, values in enumerate(read, 1) if values]
     if not numbered:
         raise DataError("the file has no header and no rows", file=path)
     header = [name.strip() for name in numbered[0][1]]
-    for name in header:
-        if header.count(name) > 1:
-            raise DataError("this column stands in the header twice", file=path, row=1, column=name)
+    _refuse_repeated(header, path, row=numbered[0][0])
     records = []
     for row, values in numbered[1:]:
         if len(values) != len(header):
@@ -105,9 +115,16 @@ def _read_csv(path: Path, text: str) -> Table:
     return _table(path, records, [row for row, _ in numbered[1:]], header, delimiter)
 
 
+def _refuse_repeated(header: Sequence[str], path: Path, row: int | None = None) -> None:
+    for name in header:
+        if header.count(name) > 1:
+            raise DataError("this column stands in the header twice", file=path, row=row, column=name)
+
+
 def _delimiter(text: str) -> str:
-    first = text.split("\n", 1)[0]
-    return max(",;\t", key=first.count)
+    """What separates the names of the header most often, those in quotation marks left aside."""
+    first = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", first).count)
 
 
 def _read_jsonl(path: Path, text: str) -> Table:
@@ -119,46 +136,41 @@ def _read_jsonl(path: Path, text: str) -> Table:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise DataError(f"not JSON: {error.msg} at character {error.colno}", file=path, row=row) from None
+        except ValueError as error:  # a number of thousands of digits
+            raise DataError(f"not readable as JSON: {error}", file=path, row=row) from None
         if not isinstance(record, dict):
             raise DataError("each line must be a JSON object", file=path, row=row)
         records.append(record)
         rows.append(row)
+    if not records:
+        raise DataError("the file has no rows", file=path)
     return _table(path, records, rows)
 
 
 def _read_json(path: Path, text: str) -> Table:
     try:
         records = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"not JSON: {error.msg} at character {error.colno}", file=path, row=error.lineno) from None
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", file=path) from None
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
         raise DataError("the file must be a JSON list of objects", file=path)
+    if not records:
+        raise DataError("the file has no rows", file=path)
     return _table(path, records, list(range(1, len(records) + 1)))
 
 
-def _read_parquet(path: Path) -> Table:
-    import pandas as pd
+def _read_parquet(path: Path, content: bytes) -> Table:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
-        frame = pd.read_parquet(path)
+        # Not through pandas, which hides the column that was an index and turns whole numbers with gaps into floats.
+        read = pq.read_table(pa.BufferReader(content))
+        _refuse_repeated(read.column_names, path)
+        records = read.to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"not readable as Parquet: {str(error).splitlines()[0]}", file=path) from None
-    records = [{str(k): _plain(v) for k, v in r.items()} for r in frame.to_dict("records")]
-    return _table(path, records, list(range(1, len(records) + 1)), [str(c) for c in frame.columns])
-
-
-def _plain(value: Any) -> Any:
-    """Return a cell of a data frame as the JSON value it stands for; missing is None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    import pandas as pd
-
-    return None if pd.isna(value) else value
+    return _table(path, records, list(range(1, len(records) + 1)), read.column_names)
 
 
 def _table(
@@ -196,9 +208,7 @@ def write_table(path: Path, table: Table, added: Mapping[str, Sequence[Any]]) ->
     The format follows from the ending of `path`. The file appears whole or not at all. Raises DataError if the format
     is unknown or the place cannot be written to.
     """
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise DataError(f"unknown kind of file; give one of {', '.join(FORMATS)}", file=path)
+    kind = kind_of(path)
     records = [dict(r) | {k: v[i] for k, v in added.items()} for i, r in enumerate(table.records)]
     part = path.with_name(f".{path.name}.part")
     try:
@@ -209,36 +219,66 @@ def write_table(path: Path, table: Table, added: Mapping[str, Sequence[Any]]) ->
             part.write_text(_text(kind, path, table, added, records), encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise DataError(f"cannot be written: {error.strerror or error}", file=path) from None
+    except UnicodeEncodeError:
+        problem = "the texts hold characters that are none (half a surrogate pair)"
+        raise DataError(f"cannot be written as {kind}: {problem}; write .jsonl", file=path) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _text(
     kind: str, path: Path, table: Table, added: Mapping[str, Sequence[Any]], records: list[dict[str, Any]]
 ) -> str:
     if kind == "jsonl":
-        return "".join(json.dumps(r, ensure_ascii=False, default=str) + "\n" for r in records)
+        return "".join(_json(r) + "\n" for r in records)
     if kind == "json":
-        return json.dumps(records, ensure_ascii=False, indent=1, default=str) + "\n"
-    out = io.StringIO()
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else table.delimiter
-    writer = csv.DictWriter(out, [*table.columns, *added], delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    for row, i in zip(table.rows, range(len(records)), strict=True):
+        return _json(records, indent=1) + "\n"
+    same_kind = path.suffix.lower() == table.path.suffix.lower()
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else table.delimiter if same_kind else ","
+    names = [*table.columns, *added]
+    lines = [_csv_line(names, delimiter)]
+    for i, row in enumerate(table.rows):
         values = dict(row) | {k: v[i] for k, v in added.items()}
-        writer.writerow(
-            {k: "" if v is None else json.dumps(v) if isinstance(v, list) else v for k, v in values.items()}
-        )
-    return out.getvalue()
+        lines.append(_csv_line([_cell(values.get(name)) for name in names], delimiter))
+    return "".join(lines)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON, its letters as they are, unless they cannot be written as UTF-8."""
+    plain = json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, default=str, indent=indent)
+    return plain
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else _json(value) if isinstance(value, list) else value
+
+
+def _csv_line(values: Sequence[Any], delimiter: str) -> str:
+    """Return one record; every line break inside a cell is quoted, which Python before 3.13 does for `\\r\\n` only."""
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(values)
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _write_parquet(part: Path, table: Table, added: Mapping[str, Sequence[Any]], records: list[dict[str, Any]]) -> None:
-    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    if FORMATS.get(table.path.suffix.lower()) == "parquet":
-        frame = pd.read_parquet(table.path)  # again, so that the types of its columns are kept
-        for name, values in added.items():
-            frame[name] = list(values)
-    else:
-        frame = pd.DataFrame(records)
-    frame.to_parquet(part, index=False)
+    try:
+        if kind_of(table.path) == "parquet":
+            whole = pq.read_table(pa.BufferReader(table.path.read_bytes()))  # again: its types are kept
+            for name, values in added.items():
+                whole = whole.append_column(name, pa.array(list(values)))
+        else:
+            columns = dict.fromkeys(name for r in records for name in r)
+            whole = pa.table({name: pa.array([r.get(name) for r in records]) for name in columns})
+        pq.write_table(whole, part)
+    except (pa.ArrowException, OverflowError) as error:
+        problem = f"cannot be written as Parquet: {str(error).splitlines()[0]}; write .jsonl"
+        raise DataError(problem, file=part.with_name(part.name[1:].removesuffix(".part"))) from None

@@ -7,15 +7,23 @@ import json
 import unicodedata
 from collections.abc import Iterable
 
+_VARIANTS = frozenset(map(chr, range(0xFE00, 0xFE10)))  # ask for another picture of the sign before
+
 
 def normalise(text: str) -> str:
     """Return `text` as it is compared with others: case, accents, punctuation and spacing do not count.
 
-    Letters and digits of every script are kept, so that texts in any language can be told apart.
+    Letters, digits and vowel signs of every script are kept, so that texts in any language can be told apart.
     """
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    words = "".join(c if c.isalnum() else "" if unicodedata.combining(c) else " " for c in decomposed).split()
-    return " ".join(words)
+    return " ".join("".join(c if c.isalnum() else _instead(c) for c in decomposed).split())
+
+
+def _instead(c: str) -> str:
+    """Return what stands in the normal form for a character that is neither letter nor digit."""
+    if unicodedata.combining(c) or c in _VARIANTS:
+        return ""
+    return c if unicodedata.category(c) in {"Mc", "Mn"} else " "
 
 
 def digest(value: object) -> str:

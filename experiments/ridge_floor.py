@@ -48,10 +48,9 @@ def loop(prepared: Prepared, data: str, seed: int) -> float:
     config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
     with tempfile.TemporaryDirectory() as folder:
         run = create_run(Path(folder), "floor", {})
-        result, _, _ = calibrate(
-            prepared, config, embedded(prepared.aspect, config.objective), run, Ledger(Path(folder))
-        )
-    return result.test.judges[0].figures["spearman"].value or 0.0
+        method = embedded(prepared.aspect, config.objective)
+        outcome = calibrate(prepared, config, method, run, Ledger(Path(folder)))
+    return outcome.result.test.judges[0].figures["spearman"].value or 0.0
 
 
 def main() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from calibrator.aspects import Aspect
+from calibrator.calibration.seeds import seed_for
 from calibrator.drafting.base import DraftRequest
 from calibrator.drafting.sampling import sample_exemplars
 from calibrator.records import Item, Rubric
@@ -33,22 +33,25 @@ def draft_requests(
     return tuple(requests)
 
 
-def seed_for(seed: int, *purpose: object) -> int:
-    """Return a seed for one purpose of a run, so that no step's chance depends on how often another drew."""
-    return int.from_bytes(hashlib.sha256(repr((seed, *purpose)).encode()).digest()[:8], "big")
+def likeness(rubric: Rubric) -> frozenset[tuple[str, int]]:
+    """Return what near-duplicates share.
 
-
-def likeness_key(rubric: Rubric) -> frozenset[str]:
-    """Return what two near-duplicates share: the set of their steps' sentences in normal form."""
-    return frozenset(normalise(s.text) for s in rubric.steps)
+    That is the sentences of the steps in normal form; where steps are measured, the criteria with their weights to a
+    twentieth of the greatest.
+    """
+    measures = [m for s in rubric.steps for m in s.measures]
+    if not measures:
+        return frozenset((normalise(s.text), 0) for s in rubric.steps)
+    most = max(abs(m.weight) for m in measures) or 1.0
+    return frozenset((m.criterion, round(20 * m.weight / most)) for m in measures)
 
 
 def distinct(rubrics: Iterable[tuple[str, Rubric]]) -> list[tuple[str, Rubric]]:
-    """Return the named rubrics without those whose steps say what an earlier one's say."""
-    seen: set[frozenset[str]] = set()
+    """Return the named rubrics without near-duplicates of an earlier one."""
+    seen = set()
     kept = []
     for name, rubric in rubrics:
-        key = likeness_key(rubric)
+        key = likeness(rubric)
         if key not in seen:
             seen.add(key)
             kept.append((name, rubric))

@@ -2,7 +2,7 @@
 
 Every step's outcome goes through the journal before it is used, so that a resumed run replays what is there and ends
 in the same result. The paper's protocol (Auto-CSEval, Algorithm 1) draws exemplars from the development set it
-selects on, refines once, shows nothing but its three worst disagreements, and hands over the best candidate as it is.
+selects on, refines each of the top k as often as there were trials, once, and hands over the best of all as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
-from calibrator.calibration.draft import distinct, draft_requests, seed_for
+from calibrator.calibration.draft import distinct, draft_requests
 from calibrator.calibration.freeze import freeze
 from calibrator.calibration.method import Method
 from calibrator.calibration.prepare import Prepared
@@ -23,6 +23,7 @@ from calibrator.calibration.refine import refine_requests, worst_disagreements
 from calibrator.calibration.refit import refit
 from calibrator.calibration.result import CandidateLine, DataPart, DisagreementLine, RunResult, Side, SplitPart
 from calibrator.calibration.score import make_candidate
+from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
 from calibrator.calibration.stop import gained
 from calibrator.calibration.validate import CALIBRATED, UNCALIBRATED, baselines, best_baseline, compared, validate
@@ -48,6 +49,18 @@ class _Search:
     rubrics: list[tuple[str, Rubric]] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
 
+    def run(self) -> tuple[Candidate, ...]:
+        """Draft, then refine the best in rounds while that gains something; return the best of all."""
+        self.draft()
+        best = self.best()
+        rounds = 1 if self.config.protocol == "paper" else self.config.rounds
+        for number in range(1, rounds + 1):
+            if not (self.method.drafter.moves and gained(self.history)):
+                break
+            self.refine(number, best)
+            best = self.best()
+        return best
+
     def draft(self) -> None:
         """Draft and score the first generation."""
         config = self.config
@@ -65,9 +78,9 @@ class _Search:
                 self.prepared.aspect,
                 candidate,
                 self.dev,
-                () if config.protocol == "paper" else self.train,
+                self.train,
                 self.method.drafter.moves,
-                config.refinements,
+                config.trials if config.protocol == "paper" else config.refinements,
                 config.temperature,
                 seed_for(config.seed, "round", number),
             )
@@ -108,60 +121,48 @@ class _Search:
         return make_candidate(name, rubric, verdicts, self.dev, self.config.objective, origin, parent)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a calibration hands over; `look` is the number of its look at the test side."""
+
+    result: RunResult
+    frozen: FrozenJudge
+    look: int
+
+
 def calibrate(
-    prepared: Prepared,
-    config: RunConfig,
-    method: Method,
-    run: Run,
-    ledger: Ledger,
-    progress: Progress | None = None,
-) -> tuple[RunResult, FrozenJudge, int]:
-    """Run the calibration and return its result, the frozen judge and the number of the look at the test side.
+    prepared: Prepared, config: RunConfig, method: Method, run: Run, ledger: Ledger, progress: Progress | None = None
+) -> Outcome:
+    """Run the calibration.
 
     The same configuration, data and replies give the same result; a run that was killed goes on from its journal.
     Raises CalibrationError if no rubric may be handed over.
     """
     split, paper = prepared.split, config.protocol == "paper"
     known = split.train + split.dev
-    journal = run.journal()
-    search = _Search(
-        prepared,
-        config,
-        method,
-        journal,
-        progress or Silent(),
-        train=known if paper else split.train,
-        dev=known if paper else split.dev,
-    )
-    search.draft()
-    best = search.best()
-    for number in range(1, (1 if paper else config.rounds) + 1):
-        if not gained(search.history):
-            break
-        search.refine(number, best)
-        best = search.best()
-    search.progress.phase("validating", 1)
+    sides = (known, known) if paper else (split.train, split.dev)
+    search = _Search(prepared, config, method, run.journal(), progress or Silent(), *sides)
+    best = search.run()
     final = best[0].rubric if paper else refit(method.drafter, prepared.aspect, best, known, config.seed)
+
+    search.progress.phase("validating", 1)
     judge = method.judge(final)
     others = baselines(prepared.aspect, known, method.judge(method.start(known)))
-    dev_judges = {CALIBRATED: method.judge(best[0].rubric), UNCALIBRATED: others[UNCALIBRATED]}
-    dev = compared(dev_judges, search.dev, split, config.resamples, judge.id)
+    preferred = best_baseline(others, known, config.objective, config.seed)
+    on_dev = {CALIBRATED: method.judge(best[0].rubric), UNCALIBRATED: others[UNCALIBRATED]}
+    dev = compared(on_dev, search.dev, split, config.resamples, judge.id)
 
     def enter_look() -> int:
         return ledger.look(split.test.digest, split.digest, run.id)
 
-    stored = journal.once(
-        "validated",
-        lambda: validate({CALIBRATED: judge, **others}, split, enter_look, config.resamples, judge.id).model_dump(
-            mode="json"
-        ),
-    )
-    test = Side.model_validate(stored)
+    def look_at_test() -> dict[str, object]:
+        on_test = {CALIBRATED: judge, **others}
+        return validate(on_test, split, enter_look, config.resamples, judge.id).model_dump(mode="json")
+
+    test = Side.model_validate(search.journal.once("validated", look_at_test))
     frozen = freeze(prepared, config, method.name, judge, method.drafter.id, final, best[0].name, dev, test)
-    preferred = best_baseline(others, known, config.objective, config.seed)
-    result = _result(search, best[0], final, frozen, dev, test, preferred)
     search.progress.advance(0)
-    return result, frozen, enter_look()
+    return Outcome(_result(search, best[0], final, frozen, dev, test, preferred), frozen, enter_look())
 
 
 def _result(

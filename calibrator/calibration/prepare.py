@@ -83,7 +83,8 @@ def plan(config: RunConfig, prepared: Prepared, drafter: Drafter) -> Plan:
     """Return the most drafts, refinements and judgments that the run will take."""
     drafts = len(config.shots) * config.trials
     rounds = 1 if config.protocol == "paper" else config.rounds
-    refinements = rounds * config.top_k * config.refinements if drafter.moves else 0
+    each = config.trials if config.protocol == "paper" else config.refinements
+    refinements = rounds * config.top_k * each if drafter.moves else 0
     return Plan(drafts, refinements, (drafts + refinements) * development_size(config, prepared))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrator.aspects import Aspect
-from calibrator.calibration.draft import seed_for
+from calibrator.calibration.seeds import seed_for
 from calibrator.drafting.base import RefineRequest
 from calibrator.records import Candidate, Disagreement, Item, Judgment
 

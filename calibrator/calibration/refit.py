@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrator.aspects import Aspect
-from calibrator.calibration.draft import seed_for
+from calibrator.calibration.seeds import seed_for
 from calibrator.drafting.base import Drafter
 from calibrator.records import Candidate, Item, Rubric
 

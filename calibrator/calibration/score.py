@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from calibrator.evaluation.agreement import failures_of, scores_of
+from calibrator.evaluation.agreement import failures_of, objective_on
 from calibrator.records import Candidate, Item, Rubric, Verdict
-from calibrator.stats.correlation import objective as objective_of
 
 MOST_FAILURES = 0.05
 
@@ -27,13 +24,5 @@ def make_candidate(
     More than 5 % failures make it ineligible: its value is None.
     """
     failed = sum(failures_of(verdicts).values())
-    value = None if failed > MOST_FAILURES * len(items) else value_on(verdicts, items, range(len(items)), objective)
+    value = None if failed > MOST_FAILURES * len(items) else objective_on(objective, verdicts, items)
     return Candidate(name, rubric, verdicts, value, origin, parent)
-
-
-def value_on(verdicts: Sequence[Verdict], items: Sequence[Item], where: Sequence[int], objective: str) -> float:
-    """Return the objective on the items at the places in `where` that have a score."""
-    scores = scores_of([verdicts[k] for k in where])
-    human = np.array([items[k].human for k in where], dtype=float)
-    scored = np.isfinite(scores)
-    return objective_of(objective, scores[scored], human[scored])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from calibrator.calibration.score import value_on
 from calibrator.errors import CalibrationError
-from calibrator.evaluation.agreement import failures_of
+from calibrator.evaluation.agreement import failures_of, objective_on
 from calibrator.records import Candidate, Item, Judgment
 
 
@@ -24,6 +23,8 @@ def top_k(candidates: Sequence[Candidate], items: Sequence[Item], objective: str
         raise CalibrationError(f"no rubric is eligible: more than 5 % of its judgments failed ({told})")
     common = [k for k in range(len(items)) if all(isinstance(c.verdicts[k], Judgment) for c in eligible)]
     if len(common) < len(items):
-        eligible = [replace(c, value=value_on(c.verdicts, items, common, objective)) for c in eligible]
+        shared = [items[k] for k in common]
+        values = [objective_on(objective, [c.verdicts[k] for k in common], shared) for c in eligible]
+        eligible = [replace(c, value=v) for c, v in zip(eligible, values, strict=True)]
     ranked = sorted(eligible, key=lambda c: (-(c.value or 0.0), len(c.rubric.steps), c.name))
     return tuple(ranked[:k])

@@ -54,7 +54,7 @@ def see_through(run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool,
     except KeyboardInterrupt:
         print(f"\nStopped; nothing is lost. Go on with: calibrate resume {run.id}{_where(run)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-    result, frozen, look = outcome
+    result, frozen, look = outcome.result, outcome.frozen, outcome.look
     out = config.out or Path("rubrics") / "frozen" / f"{prepared.aspect.name}.yaml"
     for path in (run.folder / "frozen.yaml", out):
         frozen.save(path)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrator.judges.base import Judge
 from calibrator.records import Failure, Item, Judgment, Verdict
-from calibrator.stats.correlation import MEASURES
+from calibrator.stats.correlation import MEASURES, objective
 from calibrator.stats.resampling import Interval, group_weights, interval, paired_interval
 
 Array = NDArray[np.float64]
@@ -82,3 +82,11 @@ def scores_of(verdicts: Sequence[Verdict]) -> Array:
 def failures_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """Return how many failures there are of each reason."""
     return dict(Counter(v.reason for v in verdicts if isinstance(v, Failure)))
+
+
+def objective_on(name: str, verdicts: Sequence[Verdict], items: Sequence[Item]) -> float:
+    """Return the objective (see `stats.correlation.objective`) on those of `items` whose verdict is a score."""
+    scores = scores_of(verdicts)
+    human = np.array([i.human for i in items], dtype=float)
+    scored = np.isfinite(scores)
+    return objective(name, scores[scored], human[scored])

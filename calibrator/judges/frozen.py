@@ -159,15 +159,15 @@ def find_frozen(name: str, working: Path | None = None) -> Path:
         return Path(name)
     own = (working or Path.cwd()) / "rubrics" / "frozen"
     shipped = folder("rubrics") / "frozen"
+    if (own / f"{name}.yaml").is_file():
+        return own / f"{name}.yaml"
     for root in (own, shipped):
-        exact = root / f"{name}.yaml"
-        if exact.is_file():
-            return exact
-        below = sorted(root.glob(f"*/{name}.yaml"))
+        below = sorted(root.glob(f"{name}.yaml" if "/" in name else f"*/{name}.yaml"))
         if len(below) == 1:
             return below[0]
         if below:
             named = ", ".join(f"{p.parent.name}/{p.stem}" for p in below)
             raise RubricError(f"'{name}' is frozen for several suites; name one of {named}")
-    known = sorted({p.relative_to(r).with_suffix("").as_posix() for r in (own, shipped) for p in r.rglob("*.yaml")})
+    files = [(own, p) for p in own.rglob("*.yaml")] + [(shipped, p) for p in shipped.glob("*/*.yaml")]
+    known = sorted({p.relative_to(root).with_suffix("").as_posix() for root, p in files})
     raise RubricError(f"there is no frozen judge '{name}'; those there are: {', '.join(known) or 'none'}")

@@ -12,7 +12,7 @@ from calibrator.dataset import plain_items
 from calibrator.errors import ConfigError, DataError
 from calibrator.judges.build import LoadedJudge
 from calibrator.records import Judgment
-from calibrator.tables import read_table, write_table
+from calibrator.tables import kind_of, read_table, write_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,19 @@ def score_file(
     All columns and the order of the rows are kept; a row without a score has an empty cell. Raises DataError if the
     file cannot be read or holds no row, ConfigError if it has such a column already.
     """
+    target = out or file.with_name(f"{file.stem}.scored{file.suffix}")
+    kind_of(target)  # before the work, not after it
     table = read_table(file, encoding)
     if not table.rows:
         raise DataError("the file has a header but no rows", file=file)
     name = column or f"judge_{judge.aspect.name.replace('-', '_')}"
     for taken in (name, f"{name}_failure"):
-        if taken in table.columns:
+        if taken in table.columns or any(taken in r for r in table.records):
             raise ConfigError(f"{file} has a column '{taken}' already; give another name with --column")
     mapped = map_columns(table, wanted, None, judge.aspect.fields)
     verdicts = judge.judge(plain_items(table, mapped))
     scores = [round(v.score, 6) if isinstance(v, Judgment) else None for v in verdicts]
     reasons = [None if isinstance(v, Judgment) else v.reason for v in verdicts]
-    target = out or file.with_name(f"{file.stem}.scored{file.suffix}")
     write_table(target, table, {name: scores, f"{name}_failure": reasons})
     failures = Counter(r for r in reasons if r is not None)
     return Scored(target, name, mapped.described(), len(scores) - failures.total(), dict(failures))

@@ -16,7 +16,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import Plan, Prepared
@@ -27,45 +27,38 @@ from calibrator.report.markdown import MEASURES, cell, failures, verdict_line
 
 def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, judge: str) -> None:
     """Say what the run will work on and how much work that is, before it starts."""
-    dataset, split = prepared.dataset, prepared.split
-    aspect = prepared.aspect
-    console.print(f"[bold]{aspect.label}[/bold] ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}")
-    console.print(
-        f"data      {dataset.name}: {len(dataset.items)} rated items, {dataset.groups} groups", highlight=False
-    )
-    console.print(f"columns   {dataset.mapped.described()}", highlight=False, markup=False)
+    dataset, split, aspect = prepared.dataset, prepared.split, prepared.aspect
+    _say(console, f"{aspect.label} ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}", "bold")
+    _say(console, f"data      {dataset.name}: {len(dataset.items)} rated items, {dataset.groups} groups")
+    _say(console, f"columns   {dataset.mapped.described()}")
     sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
-    console.print(f"split     {sides}", highlight=False)
-    console.print(
-        f"plan      judge {judge}, protocol {config.protocol}: {plan.drafts} drafts, up to {plan.refinements} "
-        f"refinements, up to {plan.judgments:,} judgments, no call to any model",
-        highlight=False,
-    )
+    _say(console, f"split     {sides}")
+    work = f"{plan.drafts} drafts, up to {plan.refinements} refinements, up to {plan.judgments:,} judgments"
+    _say(console, f"plan      judge {judge}, protocol {config.protocol}: {work}, no call to any model")
     for warning in prepared.warnings:
-        console.print(f"warning   {warning}", style="yellow", highlight=False, markup=False)
+        _say(console, f"warning   {warning}", "yellow")
 
 
 def show_result(console: Console, result: RunResult, look: int, frozen: str, report: str) -> None:
     """Print the final table, the rubric and where everything lies."""
-    table = Table(
-        title=f"{result.aspect.suite}/{result.aspect.name}: test side, {result.test.items} items", title_style="bold"
-    )
-    table.add_column("judge")
-    for measure in MEASURES:
-        table.add_column(measure, justify="right")
-    table.add_column("failures", justify="right")
+    title = f"{result.aspect.suite}/{result.aspect.name}: test side, {result.test.items} items"
+    table = Table("judge", *(Column(m, justify="right") for m in (*MEASURES, "failures")), title=title)
     for judge in result.test.judges:
         table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), failures(judge))
     console.print(table)
-    console.print(verdict_line(result), style="bold", highlight=False, markup=False)
-    console.print(
-        f"{result.test.signature} | look {look} at this test side", style="dim", highlight=False, markup=False
-    )
-    console.print(f"\nThe rubric (an average text scores {result.base:.2f}):", highlight=False)
+    _say(console, verdict_line(result), "bold")
+    _say(console, result.test.signature, "dim")
+    _say(console, f"look {look} at this test side")
+    _say(console, f"\nThe rubric (an average text scores {result.base:.2f}):")
     for number, step in enumerate(result.steps, 1):
         weight = f" [{weight_in_words(step, result.steps)}, {step.worth:+.2f}]" if step.measures else ""
-        console.print(f"{number:3}. {step.text}{weight}", highlight=False, markup=False)
-    console.print(f"\nfrozen judge  {frozen}\nreport        {report}", highlight=False, markup=False, soft_wrap=True)
+        _say(console, f"{number:3}. {step.text}{weight}")
+    _say(console, f"\nfrozen judge  {frozen}\nreport        {report}")
+
+
+def _say(console: Console, line: str, style: str | None = None) -> None:
+    """Print a line as it is; only a terminal breaks it."""
+    console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 class LiveProgress:
@@ -128,4 +121,4 @@ class LiveProgress:
     def _tell(self) -> None:
         if self._phase and not self._console.is_terminal:
             line = f"{self._phase}: {self._done} of {self._total} candidates, {self._note()}"
-            self._console.print(line, highlight=False, markup=False)
+            _say(self._console, line)

@@ -22,12 +22,14 @@ def weighted_ranks(x: Array, weights: Array) -> Array:
 
     An item drawn w times stands w times in the resample; its rank is the mean of the places it and its ties take, as
     `scipy.stats.rankdata` would give on the written-out resample. Items drawn 0 times get a rank that counts nothing.
+    With a nan in `x` no rank is defined, and all are nan.
     """
+    if not len(x) or np.isnan(x).any():
+        return np.full(weights.shape, np.nan)
     _, inverse = np.unique(x, return_inverse=True)
-    per_value = np.zeros((weights.shape[0], inverse.max() + 1))
     order = np.argsort(inverse, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(inverse[order]) > 0])
-    per_value[:] = np.add.reduceat(weights[:, order], starts, axis=1)
+    per_value = np.add.reduceat(weights[:, order], starts, axis=1)
     below = np.cumsum(per_value, axis=1) - per_value
     ranks: Array = (below + (per_value + 1) / 2)[:, inverse]
     return ranks

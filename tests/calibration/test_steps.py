@@ -1,0 +1,125 @@
+"""The steps one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from calibrator.aspects import find_aspect
+from calibrator.calibration.draft import distinct, draft_requests
+from calibrator.calibration.refine import refine_requests, worst_disagreements
+from calibrator.calibration.score import make_candidate
+from calibrator.calibration.seeds import seed_for
+from calibrator.calibration.select import top_k
+from calibrator.calibration.stop import gained
+from calibrator.errors import CalibrationError
+from calibrator.records import Candidate, Failure, Item, Judgment, Measure, Rubric, Step, Verdict
+from tests.conftest import make_items
+
+ASPECT = find_aspect("neutral/relevance")[0]
+RUBRIC = Rubric(ASPECT.ref, (Step("Look at it."),))
+
+
+def _candidate(name: str, scores: list[float | None], items: list[Item], steps: int = 1) -> Candidate:
+    verdicts: tuple[Verdict, ...] = tuple(
+        Failure(i.id, "no idea") if s is None else Judgment(i.id, s, "m") for i, s in zip(items, scores, strict=True)
+    )
+    rubric = Rubric(ASPECT.ref, tuple(Step(f"Look at {k}.") for k in range(steps)))
+    return make_candidate(name, rubric, verdicts, items, "spearman")
+
+
+def test_each_trial_has_its_own_exemplars_temperature_and_seed() -> None:
+    requests = draft_requests(ASPECT, make_items(60), (0.5, 5), 4, (0.1, 0.5), 0)
+    assert len(requests) == 8
+    assert len({r.seed for r in requests}) == 8
+    assert len({r.exemplars for r in requests}) == 8
+    assert all(0.1 <= r.temperature <= 0.5 for r in requests)
+    assert [len(r.exemplars) for r in requests] == [30] * 4 + [5] * 4
+
+
+def test_requests_follow_from_the_seed() -> None:
+    items = make_items(40)
+    assert draft_requests(ASPECT, items, (0.5,), 3, (0, 0.5), 1) == draft_requests(
+        ASPECT, items, (0.5,), 3, (0, 0.5), 1
+    )
+    assert draft_requests(ASPECT, items, (0.5,), 3, (0, 0.5), 1) != draft_requests(
+        ASPECT, items, (0.5,), 3, (0, 0.5), 2
+    )
+
+
+def test_seeds_differ_by_purpose_and_are_the_same_on_every_machine() -> None:
+    assert seed_for(0, "draft", 0.5, 1) != seed_for(0, "draft", 0.5, 2) != seed_for(1, "draft", 0.5, 2)
+    assert seed_for(0, "refit") == 1006078905748085841
+
+
+def test_near_duplicates_are_dropped() -> None:
+    def measured(weight: float) -> Rubric:
+        return Rubric("a", (Step("Look.", (Measure("length", weight, 0, 1), Measure("question", 1.0, 0, 1))),))
+
+    same_words = Rubric("a", (Step("look at  IT"),))
+    pairs = [("a", RUBRIC), ("b", same_words), ("c", measured(0.5)), ("d", measured(0.51)), ("e", measured(0.9))]
+    assert [name for name, _ in distinct(pairs)] == ["a", "c", "e"]
+
+
+def test_more_than_five_per_cent_failures_make_a_candidate_ineligible() -> None:
+    items = make_items(40)
+    scores: list[float | None] = [float(k % 5 + 1) for k in range(40)]
+    two, three = list(scores), list(scores)
+    two[:2] = [None] * 2
+    three[:3] = [None] * 3
+    assert _candidate("two", two, items).value is not None
+    assert _candidate("three", three, items).value is None
+
+
+def test_candidates_are_compared_on_the_items_that_all_scored() -> None:
+    items = [replace(i, human=float(k)) for k, i in enumerate(make_items(40))]
+    right: list[float | None] = [float(k) for k in range(40)]
+    # A is perfect on what it scored; B is perfect but for item 0, which A left out.
+    a, b = [None, *right[1:]], [39.0, *right[1:]]
+    best = top_k([_candidate("a", a, items, steps=2), _candidate("b", b, items, steps=1)], items, "spearman", 2)
+    assert [c.value for c in best] == [1.0, 1.0]
+    assert best[0].name == "b"  # equals: the one with fewer steps
+
+
+def test_the_order_candidates_come_in_does_not_matter() -> None:
+    items = make_items(30)
+    candidates = [_candidate(f"c{k}", [float((i * k) % 7) for i in range(30)], items) for k in range(1, 6)]
+    assert top_k(candidates, items, "spearman", 3) == top_k(candidates[::-1], items, "spearman", 3)
+
+
+def test_no_eligible_candidate_is_said_with_the_reasons() -> None:
+    items = make_items(20)
+    with pytest.raises(CalibrationError, match="20 × no idea"):
+        top_k([_candidate("a", [None] * 20, items)], items, "spearman", 1)
+
+
+def test_a_constant_judge_is_never_preferred() -> None:
+    items = make_items(30)
+    backwards = _candidate("z", [-(i.human or 0) for i in items], items)
+    constant = _candidate("a", [3.0] * 30, items)
+    assert backwards.value == pytest.approx(-1)
+    assert constant.value == -1
+
+
+def test_the_worst_disagreements_are_the_largest_differences() -> None:
+    items = [replace(i, human=3.0) for i in make_items(5)]
+    candidate = _candidate("a", [3.5, 1.0, None, 4.0, 3.0], items)
+    worst = worst_disagreements(candidate, items, 3)
+    assert [(d.item.id, d.judged) for d in worst] == [("i1", 1.0), ("i3", 4.0), ("i0", 3.5)]
+
+
+def test_moves_take_turns() -> None:
+    items = make_items(20)
+    candidate = _candidate("a", [float(k) for k in range(20)], items)
+    requests = refine_requests(ASPECT, candidate, items, items, ("add", "modify"), 5, (0, 0.5), 1)
+    assert [r.move for r in requests] == ["add", "modify", "add", "modify", "add"]
+    assert len({r.seed for r in requests}) == 5
+
+
+@pytest.mark.parametrize(
+    "history, go_on",
+    [((), True), ((0.5,), True), ((0.5, 0.51), True), ((0.5, 0.5005), False), ((0.5, 0.6, 0.6), False)],
+)
+def test_rounds_end_when_they_gain_nothing(history: tuple[float, ...], go_on: bool) -> None:
+    assert gained(history) is go_on

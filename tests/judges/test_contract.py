@@ -1,0 +1,68 @@
+"""The contract suite on every judge there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calibrator.aspects import Scale, find_aspect
+from calibrator.criteria import Measured
+from calibrator.drafting.base import DraftRequest
+from calibrator.drafting.criteria import CriteriaDrafter, uncalibrated
+from calibrator.judges.base import Judge
+from calibrator.judges.baselines import ConstantJudge, LengthJudge
+from calibrator.judges.build import load_judge
+from calibrator.judges.criteria import CriteriaJudge
+from tests.conftest import make_items
+from tests.judges.contract import JudgeContract
+
+ASPECT = find_aspect("neutral/relevance")[0]
+
+
+class TestCriteria(JudgeContract):
+    def judge(self) -> Judge:
+        rubric = CriteriaDrafter().draft(DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1))
+        return CriteriaJudge(rubric, ASPECT.scale)
+
+
+class TestCriteriaRemembering(JudgeContract):
+    def judge(self) -> Judge:
+        measured = Measured()
+        rubric = CriteriaDrafter(measured=measured).draft(DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1))
+        return CriteriaJudge(rubric, ASPECT.scale, measured)
+
+
+class TestUncalibrated(JudgeContract):
+    def judge(self) -> Judge:
+        return CriteriaJudge(uncalibrated(ASPECT, make_items(40), Measured()), ASPECT.scale)
+
+
+class TestConstant(JudgeContract):
+    def judge(self) -> Judge:
+        return ConstantJudge(3.0)
+
+
+class TestLength(JudgeContract):
+    def judge(self) -> Judge:
+        return LengthJudge.fitted(make_items(50), Scale(1, 5))
+
+
+@pytest.mark.parametrize("name", ["relevance", "aggressiveness", "coherence", "suitableness"])
+class TestShipped:
+    """The judges that are shipped keep the same contract."""
+
+    def test_contract(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)  # no frozen judge of a working folder stands before the shipped one
+        loaded = load_judge(name)
+        assert loaded.aspect.ref == f"cseval/{name}"
+
+        class Shipped(JudgeContract):
+            low, high = loaded.aspect.scale.low, loaded.aspect.scale.high
+
+            def judge(self) -> Judge:
+                return loaded
+
+        contract = Shipped()
+        for test in (t for t in dir(contract) if t.startswith("test_")):
+            getattr(contract, test)()

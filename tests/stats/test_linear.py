@@ -1,0 +1,158 @@
+"""The one regularised fit: against scikit-learn, its penalty, its projection on few columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
+
+from calibrator.stats import linear
+from calibrator.stats.linear import center_and_spread, folds_of, penalty_by_cv, project, ridge, standardise
+
+Array = NDArray[np.float64]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 8), st.sampled_from([0.1, 1.0, 30.0, 300.0]))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ridge_is_that_of_scikit_learn(weighted: bool, seed: int, rows: int, columns: int, penalty: float) -> None:
+    rng = np.random.default_rng(seed)
+    z, y = rng.standard_normal((rows, columns)), 3 + rng.standard_normal(rows)
+    importance = rng.uniform(0.1, 3, rows) if weighted else None
+    weights, base = ridge(z, y, penalty, importance)
+    reference = Ridge(alpha=penalty).fit(z, y, sample_weight=importance)
+    assert weights == pytest.approx(reference.coef_, abs=1e-8)
+    assert base == pytest.approx(reference.intercept_, abs=1e-8)
+
+
+def test_importance_counts_as_so_many_copies() -> None:
+    rng = np.random.default_rng(1)
+    z, y, copies = rng.standard_normal((12, 3)), rng.standard_normal(12), rng.integers(0, 4, 12)
+    weights, base = ridge(z, y, 2.0, copies.astype(float))
+    written_out, base_out = ridge(np.repeat(z, copies, axis=0), np.repeat(y, copies), 2.0)
+    assert weights == pytest.approx(written_out)
+    assert base == pytest.approx(base_out)
+
+
+def test_the_base_is_not_penalised() -> None:
+    z = np.random.default_rng(2).standard_normal((30, 2))
+    weights, base = ridge(z, np.full(30, 4.2), 1e6)
+    assert weights == pytest.approx(np.zeros(2), abs=1e-12)
+    assert base == pytest.approx(4.2)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40), st.integers(0, 99))
+def test_a_group_stands_in_one_fold_and_folds_are_even(groups: list[str], seed: int) -> None:
+    fold = folds_of(groups, 5, np.random.default_rng(seed))
+    assert len({(g, f) for g, f in zip(groups, fold.tolist(), strict=True)}) == len(set(groups))
+    per_fold = Counter(dict(zip(groups, fold.tolist(), strict=True)).values())
+    assert set(per_fold) <= set(range(5))
+    assert max(per_fold.values()) - min(per_fold.get(k, 0) for k in range(5)) <= 1
+
+
+def test_cross_validation_leaves_out_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = np.repeat(np.arange(10.0), 4)
+    z = np.column_stack([member, np.random.default_rng(0).standard_normal(40)])
+    trained: list[Counter[float]] = []
+
+    def spy(z: Array, y: Array, penalty: float, importance: Array | None = None) -> tuple[Array, float]:
+        trained.append(Counter(z[:, 0].tolist()))
+        return ridge(z, y, penalty, importance)
+
+    monkeypatch.setattr(linear, "ridge", spy)
+    penalty_by_cv(z, z[:, 1], [f"g{m}" for m in member], np.random.default_rng(1))
+    assert trained
+    assert all(set(seen.values()) == {4} and len(seen) == 8 for seen in trained)
+
+
+def noisy(seed: int = 3) -> tuple[Array, Array, list[str]]:
+    """One column that counts among forty that do not, on sixty items."""
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((60, 40))
+    return z, z[:, 0] + rng.standard_normal(60), [f"g{k // 2}" for k in range(60)]
+
+
+def test_the_penalty_is_large_on_noise_and_small_where_detail_counts() -> None:
+    z, y, groups = noisy()
+    assert penalty_by_cv(z, y, groups, np.random.default_rng(0), (1e-6, 100.0)) == 100.0
+    twin = np.column_stack([z[:, 0], z[:, 0] + 0.05 * z[:, 1]])
+    assert penalty_by_cv(twin, twin[:, 0] - twin[:, 1], groups, np.random.default_rng(0), (1e-6, 100.0)) == 1e-6
+
+
+def test_one_seed_gives_one_penalty_whatever_the_other_draws() -> None:
+    z, y, groups = noisy()
+    found = {penalty_by_cv(z, y, groups, np.random.default_rng(7)) for _ in range(3)}
+    assert len(found) == 1
+    assert found <= set(linear.PENALTIES)
+
+
+def test_one_group_or_one_constant_rating_gets_the_largest_penalty() -> None:
+    z, y, groups = noisy()
+    assert penalty_by_cv(z, y, ["one"] * 60, np.random.default_rng(0), (1.0, 50.0, 3.0)) == 50.0
+    assert penalty_by_cv(z, np.full(60, 2.0), groups, np.random.default_rng(0), (1.0, 50.0, 3.0)) == 50.0
+
+
+def sparse(seed: int = 4) -> tuple[Array, Array]:
+    z = np.random.default_rng(seed).standard_normal((200, 20))
+    return z, 2 * z[:, 3] - z[:, 7] + 0.5 * z[:, 11]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_projection_finds_the_true_columns_the_weightiest_first(seed: int) -> None:
+    z, target = sparse(seed)
+    assert project(z, target, 3) == [3, 7, 11]
+    assert project(z, -target + 9, 3) == [3, 7, 11]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 20, 99])
+def test_projection_respects_the_size_and_takes_no_column_twice(size: int) -> None:
+    chosen = project(*sparse(), size)
+    assert len(chosen) <= size
+    assert len(set(chosen)) == len(chosen)
+
+
+def test_projection_never_takes_a_constant_column() -> None:
+    z, target = sparse()
+    z[:, [0, 5, 19]] = 0.0, 1.0, 0.1
+    chosen = project(z, target, 20)
+    assert set(chosen).isdisjoint({0, 5, 19})
+    assert chosen[:3] == [3, 7, 11]
+    assert project(np.ones((10, 4)), np.arange(10.0), 4) == []
+
+
+def test_projection_takes_nothing_that_adds_nothing() -> None:
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)  # columns at right angles
+    assert project(signs, 3 * signs[:, 1], 3) == [1]
+    assert project(signs, np.full(4, 2.0), 3) == []
+
+
+def test_projection_follows_favour_between_like_columns() -> None:
+    rng = np.random.default_rng(5)
+    z = rng.standard_normal((100, 3))
+    z[:, 1] = z[:, 0] + 0.01 * rng.standard_normal(100)
+    target = z[:, 0] + z[:, 1]
+    assert project(z, target, 1, favour=np.array([1.0, 1.5, 1.0])) == [1]
+    assert project(z, target, 1, favour=np.array([1.5, 1.0, 1.0])) == [0]
+    assert set(project(z, target, 3, favour=np.array([0.0, 1.0, 1.0]))).isdisjoint({0})
+
+
+def test_standardised_columns_have_mean_0_spread_1_and_no_outliers() -> None:
+    x = np.random.default_rng(6).normal(7, 3, (500, 2))
+    center, spread = center_and_spread(x)
+    z = standardise(x, center, spread)
+    assert z.mean(axis=0) == pytest.approx(np.zeros(2), abs=0.02)
+    assert z.std(axis=0) == pytest.approx(np.ones(2), abs=0.03)
+    assert standardise(np.array([[1e9, -1e9]]), center, spread).tolist() == [[3.0, -3.0]]
+
+
+def test_a_constant_column_is_standardised_to_0() -> None:
+    x = np.column_stack([np.full(9, 0.1), np.arange(9)])
+    center, spread = center_and_spread(x)
+    assert spread[0] == 1.0
+    assert standardise(x, center, spread)[:, 0] == pytest.approx(np.zeros(9), abs=1e-12)

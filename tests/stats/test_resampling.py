@@ -1,0 +1,148 @@
+"""The bootstrap over groups: what it draws, how often its intervals hold the truth, and what it does without figures."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from calibrator.stats.correlation import kendall, mae, pearson, spearman
+from calibrator.stats.resampling import group_weights, interval, paired_interval, percentile_interval
+
+Array = NDArray[np.float64]
+NAN = float("nan")
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["a", "b", "ä", "", "a b", "longer name"]), min_size=1, max_size=25), st.integers(0, 99))
+def test_whole_groups_are_drawn_and_as_many_as_there_are(groups: list[str], seed: int) -> None:
+    weights = group_weights(groups, 20, np.random.default_rng(seed))
+    assert weights.shape == (20, len(groups))
+    first = {g: groups.index(g) for g in groups}
+    assert (weights == weights[:, [first[g] for g in groups]]).all(), "items of one group count differently"
+    assert (weights[:, list(first.values())].sum(axis=1) == len(first)).all()
+    assert (weights == weights.round()).all()
+    assert (weights >= 0).all()
+
+
+def test_one_seed_draws_the_same_and_another_something_else() -> None:
+    groups = [f"g{k % 7}" for k in range(30)]
+    first, again, other = (group_weights(groups, 50, np.random.default_rng(s)) for s in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_every_group_is_drawn_about_equally_often() -> None:
+    weights = group_weights([f"g{k}" for k in range(10)], 4000, np.random.default_rng(0))
+    assert weights.mean(axis=0) == pytest.approx(np.ones(10), abs=0.08)
+
+
+TRUTH, GROUPS, PER_GROUP = 0.5, 40, 5
+
+
+def correlated_groups(rng: np.random.Generator) -> tuple[Array, Array, list[str]]:
+    """Draw judge and human that correlate by TRUTH, half of the variance of each shared within a group."""
+    root = np.linalg.cholesky(np.array([[1, TRUTH], [TRUTH, 1]]))
+    of_group = np.repeat(rng.standard_normal((GROUPS, 2)) @ root.T, PER_GROUP, axis=0)
+    of_item = rng.standard_normal((GROUPS * PER_GROUP, 2)) @ root.T
+    x, y = ((of_group + of_item) / math.sqrt(2)).T
+    return x, y, [f"g{k // PER_GROUP}" for k in range(GROUPS * PER_GROUP)]
+
+
+@cache
+def simulation() -> tuple[float, float, float, float]:
+    """Coverage and mean width of the interval over groups, then of one over items, in 300 repetitions."""
+    rng = np.random.default_rng(20)
+    rows = []
+    for _ in range(300):
+        x, y, groups = correlated_groups(rng)
+        items = [str(k) for k in range(len(x))]
+        for units in (groups, items):
+            found = interval(pearson, x, y, group_weights(units, 300, rng))
+            rows.append((found.low <= TRUTH <= found.high, found.high - found.low))
+    table = np.array(rows, dtype=float)
+    (covered, width), (covered_items, width_items) = table[::2].mean(axis=0), table[1::2].mean(axis=0)
+    return float(covered), float(width), float(covered_items), float(width_items)
+
+
+def test_the_interval_holds_the_truth_about_95_times_in_100() -> None:
+    covered, _, _, _ = simulation()
+    assert 0.90 <= covered <= 0.985
+
+
+def test_drawing_items_instead_of_correlated_groups_would_promise_too_much() -> None:
+    covered, width, covered_items, width_items = simulation()
+    assert width > 1.15 * width_items
+    assert covered_items < 0.90 < covered
+
+
+def test_an_interval_holds_its_figure_and_widens_with_the_level() -> None:
+    x, y, groups = correlated_groups(np.random.default_rng(3))
+    weights = group_weights(groups, 500, np.random.default_rng(4))
+    for measure in (spearman, pearson, kendall, mae):
+        narrow, wide = (interval(measure, x, y, weights, level) for level in (0.5, 0.95))
+        assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+        assert narrow.value == pytest.approx(float(measure(x, y)))
+
+
+def test_percentiles_by_hand() -> None:
+    found = percentile_interval(50.0, np.arange(101.0), level=0.9)
+    assert (found.value, found.low, found.high) == (50.0, pytest.approx(5.0), pytest.approx(95.0))
+
+
+def test_a_paired_gain_is_the_difference_on_the_same_resamples() -> None:
+    rng = np.random.default_rng(5)
+    x, y, groups = correlated_groups(rng)
+    better = x + y
+    weights = group_weights(groups, 400, rng)
+    gain, loss = paired_interval(pearson, better, x, y, weights), paired_interval(pearson, x, better, y, weights)
+    assert gain.value == pytest.approx(float(pearson(better, y) - pearson(x, y)))
+    assert 0 < gain.low < gain.value < gain.high
+    assert (loss.value, loss.low, loss.high) == pytest.approx((-gain.value, -gain.high, -gain.low))
+
+
+def test_a_judge_gains_nothing_over_itself() -> None:
+    x, y, groups = correlated_groups(np.random.default_rng(6))
+    same = paired_interval(spearman, x, x, y, group_weights(groups, 100, np.random.default_rng(7)))
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_pairing_makes_the_interval_of_two_like_judges_narrower() -> None:
+    rng = np.random.default_rng(8)
+    x, y, groups = correlated_groups(rng)
+    like = x + 0.1 * rng.standard_normal(len(x))
+    weights, others = (group_weights(groups, 400, rng) for _ in range(2))
+    paired = paired_interval(pearson, x, like, y, weights)
+    unpaired = percentile_interval(paired.value, pearson(x, y, weights) - pearson(like, y, others))
+    assert paired.high - paired.low < 0.5 * (unpaired.high - unpaired.low)
+
+
+def test_what_is_not_defined_has_no_interval() -> None:
+    x, y, groups = correlated_groups(np.random.default_rng(9))
+    weights = group_weights(groups, 50, np.random.default_rng(10))
+    constant = np.full(len(x), 3.0)
+    for found in (interval(spearman, constant, y, weights), paired_interval(spearman, x, constant, y, weights)):
+        assert math.isnan(found.value)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+
+
+@pytest.mark.parametrize(
+    ("resampled", "defined"),
+    [([NAN, 1, 2, 3], True), ([NAN, NAN, 1, 2], True), ([NAN, NAN, NAN, 1], False), ([NAN] * 4, False), ([], False)],
+)
+def test_undefined_resamples_are_left_out_until_they_are_more_than_half(resampled: list[float], defined: bool) -> None:
+    found = percentile_interval(1.5, np.array(resampled, dtype=float))
+    assert found.value == 1.5
+    assert math.isfinite(found.low) == math.isfinite(found.high) == defined
+
+
+def test_one_group_has_a_figure_without_spread() -> None:
+    x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])
+    found = interval(spearman, x, y, group_weights(["g"] * 4, 30, np.random.default_rng(0)))
+    assert (found.low, found.high) == pytest.approx((found.value, found.value))

@@ -1,0 +1,45 @@
+"""A built wheel, installed into an empty environment, runs the demonstration from any folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_wheel_runs_the_demonstration_from_any_folder(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    wheel = next((tmp_path / "dist").glob("*.whl"))
+    place = tmp_path / "env"
+    venv.create(place, with_pip=True)
+    python = place / "bin" / "python"
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    install = [str(python), "-m", "pip", "install", "--quiet", *constraints, str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=600)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    program = str(place / "bin" / "calibrate")
+    done = subprocess.run(
+        [program, "run", "--aspect", "relevance", "-q"],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (elsewhere / "rubrics" / "frozen" / "relevance.yaml").is_file()
+    shipped = subprocess.run(
+        [program, "export", "cseval/coherence", "--to", "prompt"],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert shipped.returncode == 0, shipped.stderr
+    assert '{"score":' in shipped.stdout
