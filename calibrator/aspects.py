@@ -157,8 +157,8 @@ def find_aspect(ref: str, suite: str | None = None) -> tuple[Aspect, str]:
     """
     shipped = shipped_aspects()
     if "/" in ref:
-        if ref in shipped:
-            return read_aspect(shipped[ref]), "named in full"
+        if ref.lower() in shipped:
+            return read_aspect(shipped[ref.lower()]), "named in full"
         raise AspectError(_unknown(ref, shipped))
     name = ref.lower().replace("_", "-").replace(" ", "-")
     having = [r for r in shipped if r.endswith(f"/{name}")]

@@ -73,11 +73,11 @@ def _from_inputs(r: Reading) -> float:
 
 
 def _phrases(r: Reading) -> float:
-    return ratio(len(r.out.bigrams & r.source.bigrams), len(r.out.words) - 1)
+    return ratio(len(r.out.ngrams(2) & r.source.ngrams(2)), len(r.out.words) - 1)
 
 
 def _copied_run(r: Reading) -> float:
-    return log1p(longest_common_run(r.out.words, r.source.words))
+    return log1p(longest_common_run(r.out, r.source))
 
 
 def _names_kept(r: Reading) -> float:
@@ -119,7 +119,7 @@ def _variety(r: Reading) -> float:
 
 def _repetition(r: Reading) -> float:
     pairs = len(r.out.words) - 1
-    return 1 - len(r.out.bigrams) / pairs if pairs > 0 else 0.0
+    return 1 - len(r.out.ngrams(2)) / pairs if pairs > 0 else 0.0
 
 
 def _garbling(r: Reading) -> float:

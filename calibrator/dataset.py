@@ -106,7 +106,7 @@ def _joined(value: Any) -> str:
 def _ratings(
     table: Table, mapped: Mapped, scale: Scale, row: int, values: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], float | None]:
-    """Return the ratings of a row and their mean; where there is a column of means and the row has one, that counts."""
+    """Return the ratings of a row and their mean; where there is a column of means, that one counts."""
     found = []
     for column in mapped.annotators:
         cell = values.get(column)
@@ -116,8 +116,7 @@ def _ratings(
                 found.append(number)
     if mapped.score is not None:
         mean = _number(table, row, mapped.score, values.get(mapped.score), scale)
-        if mean is not None:
-            return tuple(found) or (mean,), mean
+        return (tuple(found) if found else (mean,)) if mean is not None else (), mean
     return tuple(found), math.fsum(found) / len(found) if found else None
 
 

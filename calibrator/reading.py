@@ -16,13 +16,17 @@ _INNER_CAPITAL = re.compile(r"(?<=[a-z,;'] )[A-Z][^\W\d_]+")
 _SPEAKER = re.compile(r"(?:^|\||\n)[^\S\n]*([A-Z][\w .'-]{0,30}?):")
 _NUMBER = re.compile(r"\d+")
 # Longest first, so that the first that fits is the one to cut.
-_SUFFIXES = tuple("ations ation ingly ements ement ities edly ing ies ied ers ed es ly s y e".split(" "))
+_SUFFIXES = tuple("ations ation ingly ements ement ities edly ity ing ies ied ed es ly s y e".split(" "))
+_IRREGULAR = {"men": "man", "women": "woman", "children": "child", "family": "famil"}
+LONGEST_ACRONYM = 5  # letters; a longer word in capitals is shouted
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Return a crude common form of a lower-case English word: plural, -ing, -ed, -ly and the like cut off."""
     word = word.removesuffix("'s")
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             return word[: -len(suffix)]
@@ -39,49 +43,6 @@ def ngrams(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
     return set(zip(*(words[i:] for i in range(n)), strict=False))
 
 
-def longest_common_run(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the length of the longest run of words that stands in both `a` and `b`.
-
-    By the suffix automaton of the shorter one (Blumer et al. 1985), so that the time grows with the length of the
-    texts and not with its square.
-    """
-    a, b = sorted((a, b), key=len)
-    # State 0 is the empty run. Each state knows its longest run, the state of that run's longest suffix that ends in
-    # more places, and the states one word further.
-    length, suffix, onward = [0], [-1], [dict[str, int]()]
-    last = 0
-    for word in a:
-        new, state = len(length), last
-        length.append(length[last] + 1)
-        suffix.append(0)
-        onward.append({})
-        while state >= 0 and word not in onward[state]:
-            onward[state][word] = new
-            state = suffix[state]
-        if state >= 0:
-            target = onward[state][word]
-            if length[target] > length[state] + 1:
-                split = len(length)
-                length.append(length[state] + 1)
-                suffix.append(suffix[target])
-                onward.append(dict(onward[target]))
-                while state >= 0 and onward[state].get(word) == target:
-                    onward[state][word] = split
-                    state = suffix[state]
-                suffix[target] = target = split
-            suffix[new] = target
-        last = new
-    longest = state = run = 0
-    for word in b:
-        while state and word not in onward[state]:
-            state = suffix[state]
-            run = length[state]
-        if word in onward[state]:
-            state, run = onward[state][word], run + 1
-            longest = max(longest, run)
-    return longest
-
-
 def char_ngrams(text: str, n: int = 4) -> set[str]:
     """Return the set of n-grams of the characters of a text, in lower case."""
     lowered = text.lower()
@@ -95,6 +56,7 @@ class Text:
         self.text = text.strip().replace("’", "'")
         self.raw_words: list[str] = _WORD.findall(self.text)
         self.words = [w.lower() for w in self.raw_words]
+        self._ngrams: dict[int, set[tuple[str, ...]]] = {}
 
     @cached_property
     def sentences(self) -> list[str]:
@@ -111,10 +73,11 @@ class Text:
         """Character 4-grams."""
         return char_ngrams(self.text)
 
-    @cached_property
-    def bigrams(self) -> set[tuple[str, ...]]:
-        """Word pairs."""
-        return ngrams(self.words, 2)
+    def ngrams(self, n: int) -> set[tuple[str, ...]]:
+        """Runs of n words."""
+        if n not in self._ngrams:
+            self._ngrams[n] = ngrams(self.words, n)
+        return self._ngrams[n]
 
     @cached_property
     def numbers(self) -> list[str]:
@@ -124,10 +87,19 @@ class Text:
     @cached_property
     def names(self) -> frozenset[str]:
         """Stems of the groups of people and the proper names that the text speaks of."""
-        found = {stem(w) for w in self.words if w in lx.PEOPLE and w not in lx.GENERIC_PEOPLE}
-        found |= {stem(w) for n in _INNER_CAPITAL.findall(self.text) if (w := n.lower()) not in lx.FUNCTION_WORDS}
-        found |= {stem(w.lower()) for speaker in _SPEAKER.findall(self.text) for w in speaker.split()}
-        return frozenset(found)
+        people = (w for w in self.words if w in lx.PEOPLE and w not in lx.GENERIC_PEOPLE)
+        capitalised = (w for w in _INNER_CAPITAL.findall(self.text) if not w.isupper() or len(w) <= LONGEST_ACRONYM)
+        speakers = (w for speaker in _SPEAKER.findall(self.text) for w in speaker.split())
+        proper = (w for w in (n.lower() for n in (*capitalised, *speakers)) if w not in lx.FUNCTION_WORDS)
+        return frozenset(stem(w) for w in (*people, *proper))
+
+
+def longest_common_run(a: Text, b: Text, most: int = 16) -> int:
+    """Return the length of the longest run of words that stands in both texts, `most` if it is longer still."""
+    length = 0
+    while length < most and a.ngrams(length + 1) & b.ngrams(length + 1):
+        length += 1
+    return length
 
 
 class Reading:

@@ -15,12 +15,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from calibrator.errors import DataError
 
 FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
 FORMATS |= {".parquet": "parquet", ".pq": "parquet"}
+SEPARATORS = ",;\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _refuse_repeated(header: Sequence[str], path: Path, row: int | None = None) 
 def _delimiter(text: str) -> str:
     """What separates the names of the header most often, those in quotation marks left aside."""
     first = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
-    return max(",;\t", key=re.sub(r'"[^"]*"', "", first).count)
+    return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
 
 
 def _read_jsonl(path: Path, text: str) -> Table:
@@ -165,12 +166,13 @@ def _read_parquet(path: Path, content: bytes) -> Table:
 
     try:
         # Not through pandas, which hides the column that was an index and turns whole numbers with gaps into floats.
-        read = pq.read_table(pa.BufferReader(content))
-        _refuse_repeated(read.column_names, path)
-        records = read.to_pylist()
+        file = pq.ParquetFile(pa.BufferReader(content))
+        header = file.schema_arrow.names
+        _refuse_repeated(header, path)
+        records = file.read().to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"not readable as Parquet: {str(error).splitlines()[0]}", file=path) from None
-    return _table(path, records, list(range(1, len(records) + 1)), read.column_names)
+    return _table(path, records, list(range(1, len(records) + 1)), header)
 
 
 def _table(
@@ -238,7 +240,8 @@ def _text(
     same_kind = path.suffix.lower() == table.path.suffix.lower()
     delimiter = "\t" if path.suffix.lower() == ".tsv" else table.delimiter if same_kind else ","
     names = [*table.columns, *added]
-    lines = [_csv_line(names, delimiter)]
+    odd = any(c in name for name in names for c in SEPARATORS)  # or it could not be told what separates the names
+    lines = [_csv_line(names, delimiter, csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL)]
     for i, row in enumerate(table.rows):
         values = dict(row) | {k: v[i] for k, v in added.items()}
         lines.append(_csv_line([_cell(values.get(name)) for name in names], delimiter))
@@ -259,10 +262,10 @@ def _cell(value: Any) -> Any:
     return "" if value is None else _json(value) if isinstance(value, list) else value
 
 
-def _csv_line(values: Sequence[Any], delimiter: str) -> str:
+def _csv_line(values: Sequence[Any], delimiter: str, quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> str:
     """Return one record; every line break inside a cell is quoted, which Python before 3.13 does for `\\r\\n` only."""
     out = io.StringIO(newline="")
-    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(values)
+    csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator="\r\n").writerow(values)
     return out.getvalue().removesuffix("\r\n") + "\n"
 
 
@@ -272,7 +275,7 @@ def _write_parquet(part: Path, table: Table, added: Mapping[str, Sequence[Any]],
 
     try:
         if kind_of(table.path) == "parquet":
-            whole = pq.read_table(pa.BufferReader(table.path.read_bytes()))  # again: its types are kept
+            whole = pq.ParquetFile(pa.BufferReader(table.path.read_bytes())).read()  # again: its types are kept
             for name, values in added.items():
                 whole = whole.append_column(name, pa.array(list(values)))
         else:

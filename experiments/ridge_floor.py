@@ -1,6 +1,6 @@
 """The floor under the embedded judge: a plain cross-validated ridge on all criteria, on the splits of the loop.
 
-    python experiments/ridge_floor.py [--seeds 0,1,2,3,4] [--tasks cseval:relevance,...] [--data-dir DIR]
+    python experiments/ridge_floor.py [--seeds 0,1,2,3,4] [--tasks cseval:relevance] [--criteria 24] [--data-dir DIR]
 
 For each task the mean test-side Spearman over the seeds of the ridge, of the calibrated rubric (the whole default
 loop), and of their paired difference; then the mean over the tasks. Needs the data sets in $CALIBRATOR_DATA.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.criteria import measure
+from calibrator.drafting.criteria import CRITERIA_AT_MOST, CriteriaDrafter
 from calibrator.stats.correlation import spearman
 from calibrator.stats.linear import center_and_spread, penalty_by_cv, ridge, standardise
 from calibrator.store import Ledger, create_run
@@ -43,12 +45,13 @@ def floor(prepared: Prepared, seed: int) -> float:
     return float(spearman(predicted, np.array([i.human for i in test], dtype=float)))
 
 
-def loop(prepared: Prepared, data: str, seed: int) -> float:
-    """Return the test-side Spearman of the default loop."""
+def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
+    """Return the test-side Spearman of the default loop, with at most so many criteria in a rubric."""
     config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
     with tempfile.TemporaryDirectory() as folder:
         run = create_run(Path(folder), "floor", {})
-        method = embedded(prepared.aspect, config.objective)
+        drafter = CriteriaDrafter(config.objective, size=criteria)
+        method = replace(embedded(prepared.aspect, config.objective), drafter=drafter)
         outcome = calibrate(prepared, config, method, run, Ledger(Path(folder)))
     return outcome.result.test.judges[0].figures["spearman"].value or 0.0
 
@@ -57,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2,3,4")
     parser.add_argument("--tasks", default=TASKS)
+    parser.add_argument("--criteria", type=int, default=CRITERIA_AT_MOST, help="criteria in a rubric at most")
     parser.add_argument("--data-dir", type=Path)
     arguments = parser.parse_args()
     seeds = [int(s) for s in arguments.seeds.split(",")]
@@ -69,7 +73,7 @@ def main() -> None:
         for seed in seeds:
             prepared = prepare(make_config(data=data, aspect=aspect, seed=seed, data_dir=arguments.data_dir))
             floors.append(floor(prepared, seed))
-            loops.append(loop(prepared, data, seed))
+            loops.append(loop(prepared, data, seed, arguments.criteria))
         seconds = (time.perf_counter() - begin) / len(seeds)
         gain = np.array(loops) - np.array(floors)
         by_seed = " ".join(f"{v:.3f}" for v in loops)

@@ -7,6 +7,7 @@ from calibrator.export import number_of, rubric_lines
 from calibrator.judges.frozen import Figure
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
+FEW_GROUPS = 20
 
 
 def report(result: RunResult, look: int, frozen_path: str) -> str:
@@ -45,9 +46,22 @@ def verdict_line(result: RunResult) -> str:
     return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."
 
 
+def cautions(result: RunResult) -> list[str]:
+    """Return what a reader must know before trusting the figures, a line each."""
+    told = []
+    if result.test.groups < FEW_GROUPS:
+        told.append(f"only {result.test.groups} groups on the test side: intervals over so few groups are rough")
+    failed = {j.name: sum(j.failures.values()) for j in result.test.judges if j.failures}
+    if failed:
+        listed = ", ".join(f"{name} {count}" for name, count in failed.items())
+        told.append(f"failures on the test side ({listed}): all figures are on the items that every judge scored")
+    return told
+
+
 def _verdict(result: RunResult, look: int) -> str:
     chosen = f"'{result.best_baseline}' was the best baseline on train and dev."
-    return f"{verdict_line(result)} {chosen} This was look {look} at this test side.\n"
+    told = "".join(f"\n\nCaution: {c}." for c in cautions(result))
+    return f"{verdict_line(result)} {chosen} This was look {look} at this test side.{told}\n"
 
 
 def cell(figure: Figure) -> str:

@@ -22,7 +22,7 @@ from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import Plan, Prepared
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of, weight_in_words
-from calibrator.report.markdown import MEASURES, cell, failures, verdict_line
+from calibrator.report.markdown import MEASURES, cautions, cell, failures, verdict_line
 
 
 def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, judge: str) -> None:
@@ -47,6 +47,8 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
         table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), failures(judge))
     console.print(table)
     _say(console, verdict_line(result), "bold")
+    for caution in cautions(result):
+        _say(console, f"caution: {caution}", "yellow")
     _say(console, result.test.signature, "dim")
     _say(console, f"look {look} at this test side")
     _say(console, f"\nThe rubric (an average text scores {result.base:.2f}):")

@@ -1,4 +1,4 @@
-"""The bootstrap over groups: what it draws, how often its intervals hold the truth, and what it does without figures."""
+"""The bootstrap over groups: what it draws, how often its intervals hold the truth, what has none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ NAN = float("nan")
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(["a", "b", "ä", "", "a b", "longer name"]), min_size=1, max_size=25), st.integers(0, 99))
+@given(
+    st.lists(st.sampled_from(["a", "b", "ä", "", "a b", "longer name"]), min_size=1, max_size=25), st.integers(0, 99)
+)
 def test_whole_groups_are_drawn_and_as_many_as_there_are(groups: list[str], seed: int) -> None:
     weights = group_weights(groups, 20, np.random.default_rng(seed))
     assert weights.shape == (20, len(groups))

@@ -1,0 +1,265 @@
+"""Which column is what: guesses for the layouts that users have, and what a user says wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrator.aspects import Aspect, Scale, find_aspect
+from calibrator.columns import Mapped, Wanted, find, map_columns
+from calibrator.errors import DataError
+from calibrator.tables import Table, flatten
+
+CSEVAL = (
+    "uuid hatespeech counterspeech predicted_counterspeech csType source relevance_score aggressiveness_score "
+    "coherence_score suitableness_score gpt-4/zero-shot/relevance"
+).split()
+
+
+def table(*columns: str, **cells: Any) -> Table:
+    """Return a table with one row; cells that are not given are "x"."""
+    row = dict.fromkeys(columns, "x") | cells
+    return Table(Path("data.csv"), tuple(row), (row,), (row,), (2,))
+
+
+def nested(record: dict[str, Any]) -> Table:
+    flat = flatten(record)
+    return Table(Path("data.jsonl"), tuple(flat), (flat,), (record,), (1,))
+
+
+def quality(name: str, **fields: str) -> Aspect:
+    return Aspect("custom", name, name, "A quality.", Scale(1, 5), fields=fields)
+
+
+def guessed(found: Table, aspect: str = "relevance", **said: Any) -> Mapped:
+    return map_columns(found, Wanted(**said), quality(aspect))
+
+
+# -- layouts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["relevance", "aggressiveness", "coherence", "suitableness"])
+def test_the_layout_of_cseval(name: str) -> None:
+    aspect, _ = find_aspect(f"cseval/{name}")
+    mapped = map_columns(table(*CSEVAL), Wanted(), aspect)
+    assert mapped == Mapped(
+        output="predicted_counterspeech",
+        source="hatespeech",
+        reference="counterspeech",
+        system="source",
+        identifier="uuid",
+        score=f"{name}_score",
+        guessed=("score", "output", "source", "reference", "system", "identifier"),
+    )
+
+
+def test_the_plain_layout() -> None:
+    mapped = guessed(table("input", "output", "human_score"), "helpfulness")
+    assert (mapped.source, mapped.output, mapped.score) == ("input", "output", "human_score")
+    assert mapped.reference is mapped.group is mapped.system is mapped.identifier is None
+    assert mapped.described() == "source=input (guessed); output=output (guessed); score=human_score (guessed)"
+
+
+@pytest.mark.parametrize(("output", "extra"), [("response", {"fact": "a fact"}), ("summary", {})])
+def test_the_nested_layout(output: str, extra: dict[str, str]) -> None:
+    record = {
+        "id": "d-1-A",
+        "group": "d-1",
+        "system": "A",
+        "inputs": {"dialogue": "well", **extra, output: "fine"},
+        "human": {"relevance": 4.0, "fluency": 2.0},
+        "annotators": {"relevance": [4, 3, 5], "fluency": [2, 2, 2]},
+    }
+    mapped = guessed(nested(record))
+    assert (mapped.source, mapped.output) == ("inputs.dialogue", f"inputs.{output}")
+    assert (mapped.group, mapped.system, mapped.identifier) == ("group", "system", "id")
+    assert (mapped.score, mapped.annotators) == ("human.relevance", ("annotators.relevance",))
+    assert mapped.inputs == {name: f"inputs.{name}" for name in extra}
+
+
+def test_inputs_of_unusual_names_are_taken_by_their_place() -> None:
+    mapped = guessed(nested({"inputs": {"letter": "a", "mood": "b", "reply_letter": "c"}, "human": {"relevance": 3}}))
+    assert (mapped.source, mapped.output) == ("inputs.letter", "inputs.reply_letter")
+    assert mapped.inputs == {"mood": "inputs.mood"}
+
+
+# -- ratings -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "column",
+    "relevance_score human.relevance human_relevance relevance Relevance relevance_rating relevance_mean "
+    "score_relevance human_score rating score human".split(),
+)
+def test_usual_names_of_a_rating(column: str) -> None:
+    mapped = guessed(table("source", "output", column))
+    assert (mapped.score, mapped.annotators) == (column, ())
+
+
+def test_the_rating_of_the_aspect_goes_before_an_overall_one() -> None:
+    assert guessed(table("output", "human_score", "relevance_score")).score == "relevance_score"
+
+
+def test_the_rating_of_another_aspect_is_not_taken() -> None:
+    with pytest.raises(DataError, match=r"rating of 'relevance'.*--score; nearest: coherence_score"):
+        guessed(table("output", "coherence_score"))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "relevance_score_a{}",
+        "relevance_a{}",
+        "relevance_{}",
+        "relevance.annotator_{}",
+        "relevance_rater{}",
+        "Relevance (A{})",
+        "human_relevance_{}",
+        "annotator{}_relevance",
+        "rater_{}.relevance_score",
+        "expert-{}-relevance",
+    ],
+)
+def test_spellings_of_annotators_columns(pattern: str) -> None:
+    columns = tuple(pattern.format(k) for k in (1, 2, 3))
+    mapped = guessed(table("output", *columns, pattern.format(1).replace("elevance", "everence")))
+    assert (mapped.score, mapped.annotators) == (None, columns)
+
+
+def test_a_mean_beside_the_annotators_is_taken_with_them() -> None:
+    mapped = guessed(table("output", "relevance_score_a1", "relevance_score_a2", "relevance_score"))
+    assert (mapped.score, mapped.annotators) == ("relevance_score", ("relevance_score_a1", "relevance_score_a2"))
+
+
+@pytest.mark.parametrize("cell", [[3, 4], "[3, 4]"], ids=["list", "text"])
+def test_a_column_of_lists_holds_annotators(cell: object) -> None:
+    mapped = guessed(table("output", human_score=cell))
+    assert (mapped.score, mapped.annotators) == (None, ("human_score",))
+
+
+@pytest.mark.parametrize("cell", [[3, 4], "[3, 4]"], ids=["list", "text"])
+def test_a_named_column_of_lists_holds_annotators(cell: object) -> None:
+    mapped = guessed(table("output", votes=cell), score=("votes",))
+    assert (mapped.score, mapped.annotators) == (None, ("votes",))
+
+
+def test_several_named_columns_are_annotators() -> None:
+    mapped = guessed(table("output", "anna", "ben", "relevance_score"), score=("anna", "ben"))
+    assert (mapped.score, mapped.annotators) == (None, ("anna", "ben"))
+
+
+@pytest.mark.parametrize(
+    "column", ["emotional-appeal", "emotional_appeal_score", "Emotional appeal", "human.emotional-appeal"]
+)
+def test_an_aspect_with_a_hyphen(column: str) -> None:
+    assert guessed(table("output", column), "emotional-appeal").score == column
+
+
+def test_annotators_of_an_aspect_with_a_hyphen() -> None:
+    columns = ("emotional_appeal_a1", "emotional-appeal_a2")
+    assert guessed(table("output", *columns), "emotional-appeal").annotators == columns
+
+
+def test_no_rating_is_looked_for_without_an_aspect() -> None:
+    mapped = map_columns(table("input", "output"), Wanted(), None)
+    assert (mapped.score, mapped.annotators) == (None, ())
+
+
+# -- what the user says ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_said_goes_before_a_guess() -> None:
+    mapped = guessed(table("input", "output", "better", "human_score"), output="better", source="output")
+    assert (mapped.output, mapped.source) == ("better", "output")
+    assert set(mapped.guessed) == {"score"}
+
+
+def test_a_column_that_was_said_is_not_guessed_for_another_role() -> None:
+    mapped = guessed(table("text", "summary", "source", "human_score"), output="text", system="source")
+    assert (mapped.output, mapped.source, mapped.system) == ("text", None, "source")
+
+
+def test_a_column_that_was_said_as_group_is_not_guessed_as_the_rating() -> None:
+    assert guessed(table("output", "rating", "score"), group="rating").score == "score"
+
+
+def test_no_column_is_guessed_twice() -> None:
+    mapped = guessed(table("source", "output", "reference", "model", "id", "group", "human_score"))
+    roles = ("output", "source", "reference", "group", "system", "identifier", "score")
+    taken = [getattr(mapped, role) for role in roles]
+    assert taken == ["output", "source", "reference", "group", "model", "id", "human_score"]
+
+
+@pytest.mark.parametrize("role", ["source", "reference", "group", "system", "identifier"])
+def test_none_switches_a_guess_off(role: str) -> None:
+    found = table("source", "output", "reference", "model", "id", "group", "human_score")
+    assert getattr(guessed(found), role) is not None
+    assert getattr(guessed(found, **{role: "none"}), role) is None
+
+
+def test_none_switches_the_guess_by_place_off() -> None:
+    found = nested({"inputs": {"letter": "a", "reply": "c"}, "human": {"relevance": 3}})
+    assert guessed(found, source="none").source is None
+
+
+def test_names_do_without_inputs_and_in_another_case() -> None:
+    found = nested({"inputs": {"letter": "a", "Long Answer": "c"}, "human": {"relevance": 3}})
+    mapped = guessed(found, output="long_answer", source="letter")
+    assert (mapped.output, mapped.source) == ("inputs.Long Answer", "inputs.letter")
+
+
+def test_a_further_input_is_named_by_the_user() -> None:
+    mapped = guessed(table("input", "output", "facts", "human_score"), inputs={"fact": "facts"})
+    assert mapped.inputs == {"fact": "facts"}
+    assert mapped.described().endswith("input fact=facts")
+
+
+def test_the_aspects_own_names_are_guessed_too() -> None:
+    aspect = quality("warmth", output="Voicemail", source="caller note")
+    mapped = map_columns(table("caller_note", "voicemail", "score"), Wanted(), aspect)
+    assert (mapped.source, mapped.output) == ("caller_note", "voicemail")
+
+
+# -- names that are not there, odd names -------------------------------------------------------------------------------
+
+
+def test_a_name_that_is_not_there_tells_the_nearest() -> None:
+    with pytest.raises(DataError, match=r"data\.csv, column 'outptu': there is no such column; nearest: output"):
+        find(table("input", "output"), "outptu")
+
+
+def test_a_name_like_no_other_tells_them_all() -> None:
+    with pytest.raises(DataError, match=r"columns: alpha, beta"):
+        find(table("alpha", "beta"), "zzz")
+
+
+def test_no_text_to_judge_tells_the_columns() -> None:
+    with pytest.raises(DataError, match=r"--output \(columns: human_score, remark\)"):
+        guessed(table("human_score", "remark"))
+
+
+def test_a_name_in_another_script_is_not_taken_for_another() -> None:
+    found = table("回答", "評価", "点数")
+    mapped = guessed(found, output="回答", score=("評価",))
+    assert (mapped.output, mapped.score) == ("回答", "評価")
+    with pytest.raises(DataError, match="no such column"):
+        find(found, "結果")
+    with pytest.raises(DataError, match="no such column"):
+        find(table("output", "評価"), "点数")
+
+
+def test_a_name_in_another_script_is_found_in_another_case_and_spacing() -> None:
+    assert find(table("output", "Оценка качества"), "оценка_качества") == "Оценка качества"
+
+
+def test_a_name_without_a_letter_is_not_taken_for_another() -> None:
+    with pytest.raises(DataError, match="no such column"):
+        find(table("output", "***"), "???")
+
+
+@pytest.mark.parametrize("odd", ["", "備考", "***"])
+def test_a_column_of_an_odd_name_is_nobodys_guess(odd: str) -> None:
+    mapped = guessed(table("input", "output", "human_score", odd))
+    assert set(mapped.guessed) == {"score", "output", "source"}

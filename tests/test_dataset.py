@@ -1,0 +1,336 @@
+"""From rows to items: ratings, ids, groups, and what is counted on the way."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrator.aspects import Aspect, Scale
+from calibrator.columns import Wanted, map_columns
+from calibrator.dataset import Dataset, plain_items, rated_items
+from calibrator.errors import DataError
+from calibrator.tables import Table
+from tests.conftest import rated_rows
+
+SCALE = Scale(1, 5)
+ASPECT = Aspect("custom", "warmth", "Warmth", "How warm it is.", SCALE)
+Rows = list[dict[str, Any]]
+
+
+def table(rows: Rows) -> Table:
+    columns = tuple(dict.fromkeys(c for r in rows for c in r))
+    return Table(Path("data.csv"), columns, tuple(rows), tuple(rows), tuple(range(2, len(rows) + 2)))
+
+
+def dataset(rows: Rows, **said: Any) -> Dataset:
+    found = table(rows)
+    return rated_items(found, map_columns(found, Wanted(**said), ASPECT), SCALE)
+
+
+def row_of(found: Dataset, row: int) -> Any:
+    return next(i for i in found.items if i.row == row)
+
+
+def changed(*sixth: dict[str, Any]) -> Rows:
+    """Forty good rows; from the sixth on (row 7) they are changed."""
+    rows = rated_rows()
+    for row, values in zip(rows[5:], sixth, strict=False):
+        row.update(values)
+    return rows
+
+
+def rated_by_three(*ratings: object) -> Rows:
+    """Good rows with three annotators in place of the score; the sixth row has `ratings`."""
+    rows = [{**r, "warmth_a1": r["human_score"], "warmth_a2": 3, "warmth_a3": 4} for r in rated_rows()]
+    for row in rows:
+        del row["human_score"]
+    rows[5] |= dict(zip(("warmth_a1", "warmth_a2", "warmth_a3"), ratings, strict=True))
+    return rows
+
+
+def rated_by_two_with_score() -> Rows:
+    return [r | {"warmth_a1": 5, "warmth_a2": 3} for r in rated_rows()]
+
+
+# -- ratings -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cell", ["4", " 4.0 ", 4, 4.0])
+def test_one_rating_is_the_human_figure(cell: object) -> None:
+    item = row_of(dataset(changed({"human_score": cell})), 7)
+    assert (item.ratings, item.human) == ((4.0,), 4.0)
+
+
+def test_the_mean_of_the_annotators_is_the_human_figure() -> None:
+    item = row_of(dataset(rated_by_three("1", 2, 5.0)), 7)
+    assert item.ratings == (1.0, 2.0, 5.0)
+    assert item.human == pytest.approx(8 / 3)
+
+
+@pytest.mark.parametrize("missing", ["", None, "NA", "n/a", "-", float("nan")])
+def test_a_missing_annotator_is_left_out_of_the_mean(missing: object) -> None:
+    found = dataset(rated_by_three(1, missing, 4))
+    assert row_of(found, 7).ratings == (1.0, 4.0)
+    assert row_of(found, 7).human == 2.5
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize("cell", [[1, 2, 5], "[1, 2, 5]", "[1, null, 2, 5]"])
+def test_a_list_holds_the_annotators(cell: object) -> None:
+    rows = [r | {"votes": [r["human_score"], 3]} for r in rated_rows()]
+    rows[5]["votes"] = cell
+    item = row_of(dataset(rows, score=("votes",)), 7)
+    assert item.ratings == (1.0, 2.0, 5.0)
+
+
+def test_a_column_of_means_goes_before_the_annotators() -> None:
+    rows = [r | {"warmth": r["human_score"]} for r in rated_by_two_with_score()]
+    rows[5]["warmth"] = 2
+    item = row_of(dataset(rows), 7)
+    assert (item.human, item.ratings) == (2.0, (5.0, 3.0))
+
+
+def test_a_row_without_its_mean_is_counted_as_unrated_whoever_rated_it() -> None:
+    rows = [r | {"warmth": r["human_score"]} for r in rated_by_two_with_score()]
+    rows[5]["warmth"] = ""
+    found = dataset(rows)
+    assert len(found.items) == 39
+    assert found.warnings == ("1 rows have no rating and are left out",)
+
+
+def test_rows_without_rating_are_counted_and_left_out() -> None:
+    found = dataset(changed({"human_score": ""}, {"human_score": None}, {"human_score": "N/A"}))
+    assert len(found.items) == 37
+    assert found.warnings == ("3 rows have no rating and are left out",)
+
+
+def test_a_row_without_any_annotator_is_counted() -> None:
+    found = dataset(rated_by_three("", None, "-"))
+    assert len(found.items) == 39
+    assert found.warnings == ("1 rows have no rating and are left out",)
+
+
+@pytest.mark.parametrize("cell", ["good", "3,5", "4/5", True, [1, 2], "inf", 5.01, 0, "-1"])
+def test_a_rating_that_is_none_names_row_and_column(cell: object) -> None:
+    with pytest.raises(DataError) as caught:
+        dataset(changed({"human_score": cell}))
+    assert (caught.value.row, caught.value.column) == (7, "human_score")
+
+
+def test_a_bad_rating_of_one_annotator_names_that_column() -> None:
+    with pytest.raises(DataError, match=r"row 7, column 'warmth_a2': the rating 9 is outside the scale 1-5"):
+        dataset(rated_by_three(1, 9, 2))
+
+
+def test_means_between_the_points_are_on_the_scale() -> None:
+    assert row_of(dataset(changed({"human_score": 3.667})), 7).human == 3.667
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def test_all_texts_of_a_row_arrive_as_they_are() -> None:
+    values = {"input": " A\n source ", "output": "Some «text» 🌻", "reference": "good", "model": "m1", "fact": "f"}
+    item = row_of(dataset(changed(values), inputs={"fact": "fact"}), 7)
+    assert (item.source, item.output, item.reference, item.system) == (" A\n source ", "Some «text» 🌻", "good", "m1")
+    assert item.inputs == {"fact": "f"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [(None, ""), (float("nan"), ""), (7, "7"), (["one", "two"], "one\ntwo"), ([1, "two"], '[1, "two"]')],
+    ids=["nothing", "nan", "number", "turns", "mixed list"],
+)
+def test_a_cell_that_is_no_text_is_read_as_one(cell: object, text: str) -> None:
+    assert row_of(dataset(changed({"input": cell})), 7).source == text
+
+
+def test_plain_items_are_every_row_in_order() -> None:
+    rows: Rows = [{"output": "b", "input": "x"}, {"output": "", "input": "y"}, {"output": "a", "input": None}]
+    found = table(rows)
+    items = plain_items(found, map_columns(found, Wanted(), None))
+    assert [(i.id, i.output, i.source, i.human) for i in items] == [
+        ("2", "b", "x", None),
+        ("3", "", "y", None),
+        ("4", "a", "", None),
+    ]
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_with_the_same_source_are_one_group_whatever_case_and_spacing() -> None:
+    found = dataset(changed({"input": "The  old garden!"}, {"input": "the old GARDEN"}, {"input": "the new garden"}))
+    same, also, other = (row_of(found, r).group for r in (7, 8, 9))
+    assert same == also != other
+
+
+def test_a_group_column_goes_before_the_source() -> None:
+    rows = [r | {"group": f"town {k % 4}"} for k, r in enumerate(rated_rows())]
+    found = dataset(rows)
+    assert found.groups == 4
+    assert row_of(found, 2).group == row_of(found, 6).group != row_of(found, 3).group
+
+
+def test_a_row_without_a_named_group_is_grouped_by_its_source() -> None:
+    rows = [r | {"group": f"town {k % 4}"} for k, r in enumerate(rated_rows())]
+    rows[5] |= {"group": "", "input": "the old garden"}
+    rows[6] |= {"group": None, "input": "The old garden"}
+    found = dataset(rows)
+    assert row_of(found, 7).group == row_of(found, 8).group == "the old garden"
+
+
+def test_without_source_each_text_is_its_own_group() -> None:
+    rows = [{"output": r["output"], "human_score": r["human_score"]} for r in rated_rows()]
+    found = dataset(rows)
+    assert found.groups == len({r["output"] for r in rows})
+    assert found.warnings[-1].endswith("each text is its own group")
+
+
+def test_sources_without_a_word_are_still_told_apart() -> None:
+    found = dataset(changed({"input": "🌻"}, {"input": "🌻 "}, {"input": "🌧"}))
+    same, also, other = (row_of(found, r).group for r in (7, 8, 9))
+    assert same == also != other
+
+
+# -- ids ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ids_of_a_column_are_used() -> None:
+    found = dataset([r | {"id": k} for k, r in enumerate(rated_rows())])
+    assert row_of(found, 2).id == "0"
+    assert {i.id for i in found.items} == {str(k) for k in range(40)}
+    assert found.warnings == ()
+
+
+def test_ids_without_a_column_follow_from_the_content_and_differ() -> None:
+    twin = rated_rows()[6]
+    found = dataset(changed({"input": twin["input"], "output": twin["output"]}))
+    ids = {i.id for i in found.items}
+    assert len(ids) == 40
+    assert row_of(found, 7).id.split("-")[0] == row_of(found, 8).id.split("-")[0] == row_of(found, 7).key[:10]
+
+
+def test_named_ids_that_repeat_are_refused() -> None:
+    rows = [r | {"name": f"n{k // 2}"} for k, r in enumerate(rated_rows())]
+    with pytest.raises(DataError, match=r"column 'name': 20 ids stand in several rows.*give unique ids, or --id none"):
+        dataset(rows, identifier="name")
+
+
+def test_an_empty_named_id_is_refused() -> None:
+    rows = [r | {"name": f"n{k}"} for k, r in enumerate(rated_rows())]
+    rows[5]["name"] = " "
+    with pytest.raises(DataError, match=r"row 7, column 'name': 1 ids .* or are empty"):
+        dataset(rows, identifier="name")
+
+
+def test_guessed_ids_that_repeat_are_counted_and_not_used() -> None:
+    found = dataset([r | {"id": f"n{k // 2}"} for k, r in enumerate(rated_rows())])
+    assert len({i.id for i in found.items}) == 40
+    assert len(found.warnings) == 1
+    assert "column 'id' is not used as id: 20 ids" in found.warnings[0]
+
+
+# -- what is odd is counted --------------------------------------------------------------------------------------------
+
+
+def test_empty_texts_are_counted_and_stay_in() -> None:
+    found = dataset(changed({"output": ""}, {"output": " \n"}))
+    assert found.warnings[0] == (
+        "data.csv: 2 rows have an empty text to judge (first in row 7, column 'output'): they count as failures"
+    )
+    assert len(found.items) == 40
+
+
+def test_empty_sources_are_counted() -> None:
+    found = dataset(changed({"input": ""}, {"input": None}))
+    assert found.warnings == ("data.csv: 2 rows have an empty input (first in row 7)",)
+
+
+def test_every_text_that_is_too_long_is_counted() -> None:
+    long = {"input": "", "output": "a " * 60_000}
+    found = dataset(changed(long, {"input": "b " * 50_001}, {"output": "c" * 99_000}))
+    said = "data.csv: 2 rows have more than 100,000 characters (first row 7, with 120,000); is each one text?"
+    assert said in found.warnings
+
+
+@pytest.mark.parametrize(("other", "differ"), [(0, 0), (1, 1)], ids=["same rating", "another rating"])
+def test_repeated_texts_are_counted_with_how_many_ratings_differ(other: int, differ: int) -> None:
+    twin = dict(rated_rows()[6])
+    twin["human_score"] = 2
+    rows = changed(twin, twin | {"human_score": 2 + other}, twin)
+    found = dataset(rows)
+    assert found.warnings == (
+        f"data.csv: 2 rows repeat the text of another row, {differ} of these texts with other ratings",
+    )
+    assert len(found.items) == 40
+
+
+def test_good_data_has_no_warning() -> None:
+    assert dataset(rated_rows()).warnings == ()
+
+
+# -- enough ------------------------------------------------------------------------------------------------------------
+
+
+def test_twelve_rated_rows_are_enough_and_eleven_are_not() -> None:
+    rows = rated_rows(12, 12)
+    assert len(dataset(rows).items) == 12
+    rows[0]["human_score"] = ""
+    with pytest.raises(DataError, match="11 rated rows are too few"):
+        dataset(rows)
+
+
+def test_one_constant_rating_is_refused() -> None:
+    with pytest.raises(DataError, match=r"column 'human_score': all 40 ratings are 3:"):
+        dataset([r | {"human_score": 3} for r in rated_rows()])
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_fewer_than_three_groups_are_refused(groups: int) -> None:
+    rows = [r | {"input": f"garden {k % groups}"} for k, r in enumerate(rated_rows())]
+    with pytest.raises(DataError, match=f"column 'input': {groups} group"):
+        dataset(rows)
+
+
+def test_a_header_without_rows_is_refused() -> None:
+    empty = Table(Path("data.csv"), ("input", "output", "human_score"), (), (), ())
+    with pytest.raises(DataError, match="a header but no rows"):
+        rated_items(empty, map_columns(empty, Wanted(), ASPECT), SCALE)
+
+
+# -- the order of the rows ---------------------------------------------------------------------------------------------
+
+
+def awkward_rows() -> Rows:
+    """Rows with twins: the same text twice, with the same rating and with another, with and without reference."""
+    rows = [r | {"reference": f"ref {k % 3}", "warmth_a1": 2, "warmth_a2": 4} for k, r in enumerate(rated_rows(20, 8))]
+    rows += [rows[0] | {"human_score": 1}, rows[1] | {"reference": ""}, rows[2] | {"warmth_a1": 5}, dict(rows[3])]
+    return rows
+
+
+def told(found: Dataset) -> list[tuple[object, ...]]:
+    return [(i.id, i.key, i.group, i.ratings, i.human, i.reference) for i in found.items]
+
+
+@pytest.mark.parametrize("with_ids", [True, False], ids=["ids", "no ids"])
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_order_of_the_rows_never_matters(with_ids: bool, seed: int) -> None:
+    rows = awkward_rows()
+    if with_ids:
+        rows = [r | {"id": f"r{k}"} for k, r in enumerate(rows)]
+    shuffled = random.Random(seed).sample(rows, len(rows))
+    before, after = dataset(rows), dataset(shuffled)
+    assert told(after) == told(before)
+    assert after.digest == before.digest
+
+
+@pytest.mark.parametrize("change", [{"output": "another"}, {"human_score": 2.25}, {"input": "another"}])
+def test_another_content_has_another_digest(change: dict[str, Any]) -> None:
+    assert dataset(changed(change)).digest != dataset(rated_rows()).digest
