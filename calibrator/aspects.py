@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from calibrator.errors import AspectError
 from calibrator.resources import folder
+from calibrator.validation import checked, load_yaml
 
 NEUTRAL = "neutral"
 
@@ -131,16 +131,8 @@ def read_aspect(path: Path) -> Aspect:
 
     Raises AspectError, which names the file and the entry, if it cannot be read or is malformed.
     """
-    try:
-        return AspectFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))).aspect()
-    except FileNotFoundError:
-        raise AspectError(f"{path}: there is no such aspect file") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        entry = ".".join(map(str, first["loc"])) or "the file"
-        raise AspectError(f"{path}: {entry}: {first['msg'].removeprefix('Value error, ')}") from None
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # PyYAML lets a ValueError of a date pass
-        raise AspectError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
+    loaded = load_yaml(path, AspectError, "there is no such aspect file")
+    return checked(AspectFile, loaded, path, AspectError).aspect()
 
 
 def shipped_aspects() -> dict[str, Path]:

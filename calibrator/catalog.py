@@ -135,6 +135,8 @@ def open_source(data: str, data_dir: Path | None = None, encoding: str | None = 
     Raises DataError if neither exists; for a named set it says how to get it.
     """
     named = SETS.get(data)
+    if not data:
+        raise ConfigError(f"--data is empty; name a file or a data set: {', '.join(SETS)}")
     if named is None:
         if "." not in Path(data).name and not Path(data).exists():
             raise DataError(f"there is no file and no data set of this name; named sets: {', '.join(SETS)}", file=data)

@@ -20,10 +20,10 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from calibrator.errors import DataError, DownloadError
+from calibrator.validation import checked, load_yaml
 
 DIGESTS = "digests.json"
 _LIMIT_BYTES = 200 * 1000 * 1000
@@ -74,10 +74,7 @@ def load_manifest(path: Path) -> Manifest:
     Raises:
         DataError: the file cannot be read or is not a manifest.
     """
-    try:
-        return Manifest.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as exc:
-        raise DataError(f"not a usable manifest of a data set: {exc}", file=path) from exc
+    return checked(Manifest, load_yaml(path, DataError), path, DataError, "not a usable manifest: ")
 
 
 def fetch(

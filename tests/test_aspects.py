@@ -221,9 +221,9 @@ def test_the_file_form_of_an_aspect_gives_it_back(ref: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (OWN.replace("name: crispness", ""), "name: Field required"),
+        (OWN.replace("name: crispness", ""), "name: is missing"),
         (OWN.replace("crispness\n", "Not A Name!\n", 1), "name: "),
-        (OWN.replace("scale:", "scales:"), "scale: Field required"),
+        (OWN.replace("scale:", "scales:"), "scale: is missing"),
         (OWN.replace("min: 0", "min: ten"), "scale.min: "),
         (OWN.replace("min: 0", "min: 10"), "scale: min must be below max"),
         (OWN.replace("max: 10", "max: .inf"), "scale.max: "),

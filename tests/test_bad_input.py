@@ -200,13 +200,11 @@ def test_a_nonsense_scale_is_refused(run: Run) -> None:
     one_line(run("demo", "--scale", "5-1"), "'5-1' is no scale")
 
 
-@pytest.mark.xfail(strict=True, reason="calibration/config.py lets it through to a traceback")
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_a_number_of_shots_that_is_none_is_refused(value: str, run: Run) -> None:
     one_line(run("demo", "--shots", value), "calibrate: --shots: ")
 
 
-@pytest.mark.xfail(strict=True, reason="cli/run.py takes the columns for a mapping before they are checked")
 def test_malformed_columns_in_a_settings_file_are_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "calibrate.yaml").write_text("columns: 3\n", encoding="utf-8")
     one_line(run("demo"), "columns")

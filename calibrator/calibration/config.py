@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from calibrator import __version__
 from calibrator.columns import Wanted
 from calibrator.errors import ConfigError
+from calibrator.validation import checked, first_fault, load_yaml
 
 Objective = Literal["spearman", "kendall", "pearson", "mae"]
 Protocol = Literal["default", "paper"]
@@ -78,10 +80,15 @@ class RunConfig(BaseModel):
     refinements: int = Field(default=4, ge=1)
     resamples: int = Field(default=2000, ge=100)
 
+    @field_validator("shots", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, int | float) else value
+
     @field_validator("shots")
     @classmethod
     def _positive(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if any(s <= 0 or (s > 1 and s != int(s)) for s in value):
+        if not all(0 < s <= 1 or (math.isfinite(s) and s > 1 and s == int(s)) for s in value):
             raise ValueError("give fractions up to 1 or whole numbers of exemplars, e.g. 0.5,1 or 3,5,8")
         return value
 
@@ -95,30 +102,31 @@ class RunConfig(BaseModel):
 
 def make_config(**settings: Any) -> RunConfig:
     """Return the configuration. Raises ConfigError, which names the option, if a setting does not make sense."""
+    if settings.get("aspect") is None:
+        raise ConfigError("say what to judge: --aspect relevance (`calibrate aspects` lists those there are)")
     try:
         return RunConfig(**settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        option = "--" + ".".join(str(part) for part in first["loc"][:1]).replace("_", "-")
-        raise ConfigError(f"{option}: {first['msg'].removeprefix('Value error, ')}") from None
+        where, problem = first_fault(error)
+        raise ConfigError(f"--{where.split('.')[0].replace('_', '-')}: {problem}") from None
 
 
 def read_settings(path: Path | None) -> dict[str, Any]:
     """Return the settings of a YAML file: the fields of `RunConfig`, `columns` among them.
 
-    Without `path`, `calibrate.yaml` of the working folder if there is one. Raises ConfigError if it cannot be read.
+    Without `path`, `calibrate.yaml` of the working folder if there is one. Raises ConfigError, which names file and
+    entry, if it cannot be read or a setting does not make sense.
     """
-    import yaml
-
     chosen = path or Path("calibrate.yaml")
     if path is None and not chosen.exists():
         return {}
-    try:
-        settings = yaml.safe_load(chosen.read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{chosen}: not readable as YAML: {' '.join(str(error).split())}") from None
-    unknown = sorted(set(settings) - set(RunConfig.model_fields)) if isinstance(settings, dict) else ["the file"]
+    settings = load_yaml(chosen, ConfigError) or {}
+    known = sorted(set(RunConfig.model_fields) - {"version", "data_digest"})
+    if not isinstance(settings, dict):
+        raise ConfigError(f"{chosen}: not a list of settings like `aspect: relevance`")
+    unknown = [str(s) for s in settings if s not in known]
     if unknown:
-        known = ", ".join(sorted(RunConfig.model_fields))
-        raise ConfigError(f"{chosen}: {', '.join(map(str, unknown))}: not a setting; those there are: {known}")
-    return dict(settings)
+        raise ConfigError(f"{chosen}: {', '.join(unknown)}: not a setting; those there are: {', '.join(known)}")
+    given = {k: v for k, v in settings.items() if v is not None}
+    checked(RunConfig, {"aspect": "any"} | given, chosen, ConfigError)
+    return given

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from calibrator.aspects import AspectFile
 from calibrator.errors import RubricError
@@ -15,6 +15,7 @@ from calibrator.records import Measure, Rubric, Step
 from calibrator.resources import folder
 from calibrator.store import write_whole
 from calibrator.texts import digest
+from calibrator.validation import checked, load_yaml
 
 FORMAT = 1
 
@@ -132,17 +133,8 @@ def read_frozen(path: Path) -> FrozenJudge:
 
     Raises RubricError if the file is missing, is none, is of another format, or was changed after freezing.
     """
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-        frozen = FrozenJudge.model_validate(loaded)
-    except FileNotFoundError:
-        raise RubricError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RubricError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise RubricError(f"{path}: not a frozen judge of this version: {where}: {first['msg']}") from None
+    loaded = load_yaml(path, RubricError)
+    frozen = checked(FrozenJudge, loaded, path, RubricError, "not a frozen judge of this version: ")
     if frozen.content_hash != frozen._hash():
         problem = "was changed after it was frozen (its content does not match its content_hash)"
         raise RubricError(f"{path}: {problem}; calibrate again, or restore the file")

@@ -11,10 +11,15 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 Measure = Callable[..., Array]
+
+
+def ranks(x: Array) -> Array:
+    """Return the ranks of `x` from 1 up, ties averaged, shape (n,)."""
+    return np.asarray(weighted_ranks(x, np.ones((1, len(x))))[0])
 
 
 def weighted_ranks(x: Array, weights: Array) -> Array:
@@ -58,7 +63,7 @@ def pearson(x: Array, y: Array, weights: Array | None = None) -> Array:
 def spearman(x: Array, y: Array, weights: Array | None = None) -> Array:
     """Spearman's rho with average ranks for ties, -1 to 1."""
     if weights is None:
-        return pearson(stats.rankdata(x), stats.rankdata(y))
+        return pearson(ranks(x), ranks(y))
     return _moments(weighted_ranks(x, weights), weighted_ranks(y, weights), weights)
 
 
@@ -105,5 +110,5 @@ def normal_scores(y: Array) -> Array:
 
     Fitting these instead of the raw ratings makes a linear fit aim at the order of the items.
     """
-    scores: Array = stats.norm.ppf((stats.rankdata(y) - 0.5) / len(y))
+    scores: Array = ndtri((ranks(y) - 0.5) / len(y))
     return scores
