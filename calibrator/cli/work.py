@@ -6,8 +6,6 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
 from calibrator import __version__
 from calibrator.calibration.config import RunConfig, make_config
 from calibrator.calibration.loop import calibrate
@@ -15,6 +13,7 @@ from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, data_digest, plan, prepare
 from calibrator.calibration.progress import Silent
 from calibrator.errors import RunError
+from calibrator.report.console import make_console
 from calibrator.report.markdown import report, verdict_line
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
 from calibrator.store import Ledger, Run, create_run
@@ -42,7 +41,7 @@ def again(run: Run, *, quiet: bool, as_json: bool) -> None:
 
 def see_through(run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, as_json: bool) -> None:
     """Calibrate, write result, report and frozen judge, and print the outcome. Ctrl-C exits with 130."""
-    console = Console(quiet=quiet or as_json, width=None if sys.stdout.isatty() else 120)
+    console = make_console(quiet=quiet or as_json)
     method = embedded(prepared.aspect, config.objective)
     show_plan(console, prepared, config, plan(config, prepared, method.drafter), method.name)
     try:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 
 from calibrator.aspects import find_aspect, read_aspect, shipped_aspects
 from calibrator.catalog import SETS, files_of, is_there
 from calibrator.export import number_of
+from calibrator.report.console import make_console, say
 from calibrator.store import all_runs
-
-WIDE = 120  # columns, where the output is no terminal
 
 
 def show_runs(runs: Path, *, as_json: bool) -> None:
@@ -41,8 +39,10 @@ def show_runs(runs: Path, *, as_json: bool) -> None:
         return
     table = Table(Column("run", no_wrap=True), "aspect", "data", "seed", "state", "spearman (test)")
     for row in rows:
-        table.add_row(*(str(row[k]) for k in ("run", "aspect", "data", "seed", "state")), number_of(row["spearman"]))
-    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+        table.add_row(
+            *(escape(str(row[k])) for k in ("run", "aspect", "data", "seed", "state")), number_of(row["spearman"])
+        )
+    make_console().print(table)
 
 
 def show_aspects() -> None:
@@ -51,19 +51,18 @@ def show_aspects() -> None:
     for ref, path in shipped_aspects().items():
         aspect = read_aspect(path)
         table.add_row(ref, aspect.label, str(aspect.scale), aspect.better)
-    Console().print(table)
+    make_console().print(table)
 
 
 def show_aspect(name: str) -> None:
     """Print one aspect in full."""
     aspect, chosen = find_aspect(name)
-    console = Console(highlight=False, markup=False)
-    console.print(
-        f"{aspect.label} ({aspect.ref}; {chosen})\n{aspect.definition}\nscale {aspect.scale}, {aspect.better} is better"
-    )
+    console = make_console()
+    say(console, f"{aspect.label} ({aspect.ref}; {chosen})\n{aspect.definition}")
+    say(console, f"scale {aspect.scale}, {aspect.better} is better")
     for point, meaning in aspect.anchors.items():
-        console.print(f"  {point:g}  {meaning}")
-    console.print(f"basis: {aspect.basis}")
+        say(console, f"  {point:g}  {meaning}")
+    say(console, f"basis: {aspect.basis}")
 
 
 def show_sets(data_dir: Path | None) -> None:
@@ -71,9 +70,9 @@ def show_sets(data_dir: Path | None) -> None:
     table = Table("name", "aspects", "here", "what")
     for named in SETS.values():
         table.add_row(named.name, named.suite, "yes" if is_there(named, data_dir) else "no", named.about)
-    console = Console()
+    console = make_console()
     console.print(table)
     for named in SETS.values():
         if not is_there(named, data_dir):
             how = f"calibrate data get {named.download}" if named.download else "put it there by hand"
-            console.print(f"{named.name}: {files_of(named, data_dir)[0]} ({how})", highlight=False, markup=False)
+            say(console, f"{named.name}: {files_of(named, data_dir)[0]} ({how})")

@@ -22,21 +22,22 @@ from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import Plan, Prepared
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of, weight_in_words
+from calibrator.report.console import say
 from calibrator.report.markdown import MEASURES, cautions, cell, failures, verdict_line
 
 
 def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, judge: str) -> None:
     """Say what the run will work on and how much work that is, before it starts."""
     dataset, split, aspect = prepared.dataset, prepared.split, prepared.aspect
-    _say(console, f"{aspect.label} ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}", "bold")
-    _say(console, f"data      {dataset.name}: {len(dataset.items)} rated items, {dataset.groups} groups")
-    _say(console, f"columns   {dataset.mapped.described()}")
+    say(console, f"{aspect.label} ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}", "bold")
+    say(console, f"data      {dataset.name}: {len(dataset.items)} rated items, {dataset.groups} groups")
+    say(console, f"columns   {dataset.mapped.described()}")
     sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
-    _say(console, f"split     {sides}")
+    say(console, f"split     {sides}")
     work = f"{plan.drafts} drafts, up to {plan.refinements} refinements, up to {plan.judgments:,} judgments"
-    _say(console, f"plan      judge {judge}, protocol {config.protocol}: {work}, no call to any model")
+    say(console, f"plan      judge {judge}, protocol {config.protocol}: {work}, no call to any model")
     for warning in prepared.warnings:
-        _say(console, f"warning   {warning}", "yellow")
+        say(console, f"warning   {warning}", "yellow")
 
 
 def show_result(console: Console, result: RunResult, look: int, frozen: str, report: str) -> None:
@@ -46,21 +47,16 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
     for judge in result.test.judges:
         table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), failures(judge))
     console.print(table)
-    _say(console, verdict_line(result), "bold")
+    say(console, verdict_line(result), "bold")
     for caution in cautions(result):
-        _say(console, f"caution: {caution}", "yellow")
-    _say(console, result.test.signature, "dim")
-    _say(console, f"look {look} at this test side")
-    _say(console, f"\nThe rubric (an average text scores {result.base:.2f}):")
+        say(console, f"caution: {caution}", "yellow")
+    say(console, result.test.signature, "dim")
+    say(console, f"look {look} at this test side")
+    say(console, f"\nThe rubric (an average text scores {result.base:.2f}):")
     for number, step in enumerate(result.steps, 1):
         weight = f" [{weight_in_words(step, result.steps)}, {step.worth:+.2f}]" if step.measures else ""
-        _say(console, f"{number:3}. {step.text}{weight}")
-    _say(console, f"\nfrozen judge  {frozen}\nreport        {report}")
-
-
-def _say(console: Console, line: str, style: str | None = None) -> None:
-    """Print a line as it is; only a terminal breaks it."""
-    console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+        say(console, f"{number:3}. {step.text}{weight}")
+    say(console, f"\nfrozen judge  {frozen}\nreport        {report}")
 
 
 class LiveProgress:
@@ -123,4 +119,4 @@ class LiveProgress:
     def _tell(self) -> None:
         if self._phase and not self._console.is_terminal:
             line = f"{self._phase}: {self._done} of {self._total} candidates, {self._note()}"
-            _say(self._console, line)
+            say(self._console, line)
