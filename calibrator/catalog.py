@@ -78,7 +78,7 @@ SETS: dict[str, NamedSet] = {
         NamedSet(
             "cseval",
             "cseval",
-            "CSEval, test side: recorded judges joined with three annotators each (Hengle et al. 2025)",
+            "CSEval, test side: recorded judges joined with three annotators each",
             ("cseval/recorded_judges.csv", "cseval/annotators.csv"),
             _COUNTERSPEECH,
             download="cseval",
@@ -87,7 +87,7 @@ SETS: dict[str, NamedSet] = {
         NamedSet(
             "cseval-dev",
             "cseval",
-            "CSEval, the 500 items of its development set; a part of them stands in cseval too",
+            "CSEval, its development set of 500; a part of it stands in cseval too",
             ("cseval/dev_set_500.csv",),
             _COUNTERSPEECH,
             download="cseval",
@@ -95,14 +95,14 @@ SETS: dict[str, NamedSet] = {
         NamedSet(
             "topical-chat",
             "topical-chat",
-            "dialogue responses of six systems, three annotators each (Mehri and Eskenazi 2020)",
+            "dialogue responses of six systems, three annotators each (USR, 2020)",
             ("other/topical_chat.jsonl",),
             Wanted(output="inputs.response", source="inputs.dialogue"),
         ),
         NamedSet(
             "dialsummeval",
             "dialsummeval",
-            "dialogue summaries of fourteen systems, three annotators each (Gao and Wan 2022)",
+            "dialogue summaries of fourteen systems, three annotators each (2022)",
             ("other/dialsummeval.jsonl",),
             Wanted(output="inputs.summary", source="inputs.dialogue"),
         ),
