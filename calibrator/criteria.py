@@ -1,25 +1,24 @@
 """Measurable criteria: pure functions of an item's texts, each with the sentence a reader could follow.
 
-A criterion serves any pair of a source and an output; nothing here knows a domain. Counts are damped by log(1 + n),
-so that one extreme text does not carry a fit. Change a measurement and `VERSION` must change with it: a frozen judge
-names the version that its weights belong to.
+A criterion serves any pair of a source and an output; nothing here knows a domain. Change a measurement or a word list
+and `VERSION` must change with it: a frozen judge names the version that its weights belong to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log1p, sqrt
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrator import lexicon as lx
-from calibrator.reading import Reading, Text, longest_common_run, stem
+from calibrator import measurements as m
+from calibrator.reading import Reading, Text
 from calibrator.records import Item
 
 VERSION = 1
-LONG_STEM = 6  # letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,159 +42,42 @@ class Criterion:
 TOPIC, NAMES, SUBSTANCE, REASONING = "topic", "names", "substance", "reasoning"
 BLAME, WARMTH, ADDRESS, FORM = "blame", "warmth", "address", "form"
 
-
-def ratio(a: float, b: float) -> float:
-    """Return a / b, and 0 where b is not positive."""
-    return a / b if b > 0 else 0.0
-
-
-# --- what the output takes from its source -------------------------------------------------------------------------
-
-
-def _on_topic(r: Reading) -> float:
-    return ratio(len(r.out.content & r.source.content), len(r.out.content))
-
-
-def _coverage(r: Reading) -> float:
-    return ratio(len(r.out.content & r.source.content), len(r.source.content))
-
-
-def _spelling(r: Reading) -> float:
-    return ratio(len(r.out.chars & r.source.chars), sqrt(len(r.out.chars) * len(r.source.chars)))
-
-
-def _new_ideas(r: Reading) -> float:
-    return log1p(len(r.out.content - r.source.content - r.extra))
-
-
-def _from_inputs(r: Reading) -> float:
-    return log1p(len((r.out.content & r.extra) - r.source.content))
-
-
-def _phrases(r: Reading) -> float:
-    return ratio(len(r.out.ngrams(2) & r.source.ngrams(2)), len(r.out.words) - 1)
-
-
-def _copied_run(r: Reading) -> float:
-    return log1p(longest_common_run(r.out, r.source))
-
-
-def _names_kept(r: Reading) -> float:
-    return ratio(len(r.out.names & r.source.names), len(r.source.names))
-
-
-def _names_foreign(r: Reading) -> float:
-    return log1p(len(r.out.names - r.source.names - r.source.content))
-
-
-def _negated_claim(r: Reading) -> float:
-    words, source = r.out.words, r.source.content
-    return log1p(
-        sum(
-            w in lx.NEGATIONS and any(stem(x) in source for x in words[max(0, i - 4) : i + 7])
-            for i, w in enumerate(words)
-        )
-    )
-
-
-# --- how it is written ---------------------------------------------------------------------------------------------
-
-
-def _sentence_length(r: Reading) -> float:
-    return log1p(ratio(len(r.out.words), len(r.out.sentences)))
-
-
-def _word_length(r: Reading) -> float:
-    return sum(len(w) for w in r.out.words) / r.count
-
-
-def _long_words(r: Reading) -> float:
-    return log1p(sum(len(s) >= LONG_STEM for s in r.out.content))
-
-
-def _variety(r: Reading) -> float:
-    return ratio(len(r.out.content), sum(w not in lx.FUNCTION_WORDS for w in r.out.words))
-
-
-def _repetition(r: Reading) -> float:
-    pairs = len(r.out.words) - 1
-    return 1 - len(r.out.ngrams(2)) / pairs if pairs > 0 else 0.0
-
-
-def _garbling(r: Reading) -> float:
-    """Pairs that English does not allow ("the of", "with are") and sentences that break off ("… because.")."""
-    broken = sum(
-        (a in lx.ARTICLES and b in lx.AFTER_NO_ARTICLE) or (a in lx.STRICT_PREPOSITIONS and b in lx.AUXILIARIES)
-        for a, b in zip(r.out.words, r.out.words[1:], strict=False)
-    )
-    cut = sum(s.rsplit(None, 1)[-1].lower() in lx.NEVER_LAST for s in r.out.sentences)
-    return log1p(broken + cut)
-
-
-def _small_letters(r: Reading) -> float:
-    return ratio(sum(s[:1].islower() for s in r.out.sentences), len(r.out.sentences))
-
-
-def _shouting(r: Reading) -> float:
-    return sum(len(w) > 2 and w.isupper() for w in r.out.raw_words) / r.count
-
-
-# --- what it says, by the words it says it with --------------------------------------------------------------------
-
-
-def _agreement(r: Reading) -> float:
-    words = f" {' '.join(r.out.words)} "
-    return float(any(f" {phrase} " in words for phrase in lx.AGREEMENT))
-
-
-def _function_words(r: Reading) -> float:
-    return r.share(lx.FUNCTION_WORDS)
-
-
-def _share(words: frozenset[str]) -> Callable[[Reading], float]:
-    return lambda r: r.share(words)
-
-
-def _number(words: frozenset[str]) -> Callable[[Reading], float]:
-    return lambda r: log1p(r.number(words))
-
-
 CRITERIA: tuple[Criterion, ...] = (
-    Criterion("on-topic", TOPIC, "how much of {output} is in topic words of {source}", "more", _on_topic, 1),
-    Criterion("coverage", TOPIC, "how many topic words of {source} {output} takes up", "more", _coverage, 1),
-    Criterion("wording", TOPIC, "how alike {output} and {source} are, letter by letter", "more alike", _spelling),
+    Criterion("on-topic", TOPIC, "how much of {output} is in topic words of {source}", "more", m.on_topic, 1),
+    Criterion("coverage", TOPIC, "how many topic words of {source} {output} takes up", "more", m.coverage, 1),
+    Criterion("wording", TOPIC, "how alike {output} and {source} are, letter by letter", "more alike", m.spelling),
     Criterion(
         "given-facts",
         TOPIC,
         "how many topic words {output} takes from what was given beside {source}",
         "more",
-        _from_inputs,
+        m.from_inputs,
     ),
-    Criterion("negated-claim", TOPIC, "how often {output} denies what {source} says", "more often", _negated_claim),
-    Criterion("phrases", TOPIC, "how much of {output} is in phrases of {source}", "more", _phrases),
+    Criterion("negated-claim", TOPIC, "how often {output} denies what {source} says", "more often", m.negated_claim),
+    Criterion("phrases", TOPIC, "how much of {output} is in phrases of {source}", "more", m.phrases),
     Criterion(
         "copied-run",
         TOPIC,
         "the longest passage in {output} that is copied from {source} word for word",
         "longer",
-        _copied_run,
+        m.copied_run,
     ),
     Criterion(
-        "same-names", NAMES, "how many of the groups and names in {source} {output} speaks of", "more", _names_kept, 1
+        "same-names", NAMES, "how many of the groups and names in {source} {output} speaks of", "more", m.names_kept, 1
     ),
     Criterion(
         "other-names",
         NAMES,
         "how many groups and names {output} speaks of that {source} does not",
         "more",
-        _names_foreign,
+        m.names_foreign,
         -1,
     ),
     Criterion(
         "named", NAMES, "how many groups and names {output} speaks of at all", "more", lambda r: log1p(len(r.out.names))
     ),
-    Criterion("new-ideas", SUBSTANCE, "how many topic words {output} brings in of its own", "more", _new_ideas, 1),
-    Criterion("long-words", SUBSTANCE, "how many different long topic words {output} has", "more", _long_words),
+    Criterion("new-ideas", SUBSTANCE, "how many topic words {output} brings in of its own", "more", m.new_ideas, 1),
+    Criterion("long-words", SUBSTANCE, "how many different long topic words {output} has", "more", m.long_words),
     Criterion("length", SUBSTANCE, "how long {output} is", "longer", lambda r: log1p(len(r.out.words))),
     Criterion("sentences", SUBSTANCE, "how many sentences {output} has", "more", lambda r: log1p(len(r.out.sentences))),
     Criterion(
@@ -203,7 +85,7 @@ CRITERIA: tuple[Criterion, ...] = (
         REASONING,
         "words of evidence in {output}: studies, facts, figures, reports",
         "more",
-        _number(lx.EVIDENCE),
+        m.number(lx.EVIDENCE),
         1,
     ),
     Criterion(
@@ -214,7 +96,7 @@ CRITERIA: tuple[Criterion, ...] = (
         REASONING,
         "words in {output} that link thoughts: because, however, therefore",
         "more",
-        _number(lx.CONNECTIVES),
+        m.number(lx.CONNECTIVES),
         1,
     ),
     Criterion(
@@ -222,86 +104,86 @@ CRITERIA: tuple[Criterion, ...] = (
         REASONING,
         "words in {output} that say how far something holds: all, some, never, may",
         "more",
-        _number(lx.QUALIFIERS),
+        m.number(lx.QUALIFIERS),
     ),
     Criterion(
         "denouncing",
         BLAME,
         "words in {output} that call something wrong, unfair or shameful",
         "more",
-        _number(lx.DENOUNCING),
+        m.number(lx.DENOUNCING),
     ),
     Criterion(
         "denouncing-share",
         BLAME,
         "how much of {output} is denunciation rather than anything else",
         "more",
-        _share(lx.DENOUNCING),
+        m.share(lx.DENOUNCING),
     ),
-    Criterion("insults", BLAME, "insults and words of contempt in {output}", "more", _number(lx.INSULTS), -1),
-    Criterion("obligation", BLAME, "demands in {output}: should, must, need to", "more", _number(lx.OBLIGATION)),
-    Criterion("shouting", BLAME, "how much of {output} is written all in capitals", "more", _shouting, -1),
+    Criterion("insults", BLAME, "insults and words of contempt in {output}", "more", m.number(lx.INSULTS), -1),
+    Criterion("obligation", BLAME, "demands in {output}: should, must, need to", "more", m.number(lx.OBLIGATION)),
+    Criterion("shouting", BLAME, "how much of {output} is written all in capitals", "more", m.shouting, -1),
     Criterion(
         "exclamations", BLAME, "exclamation marks in {output}", "more", lambda r: log1p(r.out.text.count("!")), -1
     ),
-    Criterion("empathy", WARMTH, "how much of {output} shows understanding and care", "more", _share(lx.EMPATHY), 1),
+    Criterion("empathy", WARMTH, "how much of {output} shows understanding and care", "more", m.share(lx.EMPATHY), 1),
     Criterion(
         "shared-values",
         WARMTH,
         "how much of {output} appeals to shared values: respect, equality, contribution",
         "more",
-        _share(lx.VALUES),
+        m.share(lx.VALUES),
     ),
-    Criterion("politeness", WARMTH, "polite words in {output}", "more", _number(lx.POLITENESS), 1),
+    Criterion("politeness", WARMTH, "polite words in {output}", "more", m.number(lx.POLITENESS), 1),
     Criterion(
-        "inclusive", WARMTH, "how much of {output} speaks of 'we', 'us' and 'together'", "more", _share(lx.INCLUSIVE)
+        "inclusive", WARMTH, "how much of {output} speaks of 'we', 'us' and 'together'", "more", m.share(lx.INCLUSIVE)
     ),
     Criterion(
         "second-person",
         ADDRESS,
         "how much of {output} is aimed at the reader as 'you'",
         "more",
-        _share(lx.SECOND_PERSON),
+        m.share(lx.SECOND_PERSON),
     ),
     Criterion(
-        "first-person", ADDRESS, "how much of {output} speaks of its writer as 'I'", "more", _share(lx.FIRST_PERSON)
+        "first-person", ADDRESS, "how much of {output} speaks of its writer as 'I'", "more", m.share(lx.FIRST_PERSON)
     ),
     Criterion(
         "question", ADDRESS, "whether {output} asks a question", "more plainly", lambda r: float("?" in r.out.text)
     ),
-    Criterion("opinion", ADDRESS, "how much of {output} is opinion, interest or liking", "more", _share(lx.OPINION)),
+    Criterion("opinion", ADDRESS, "how much of {output} is opinion, interest or liking", "more", m.share(lx.OPINION)),
     Criterion(
-        "agreement", ADDRESS, "whether {output} agrees with {source} in so many words", "more plainly", _agreement
+        "agreement", ADDRESS, "whether {output} agrees with {source} in so many words", "more plainly", m.agreement
     ),
     Criterion(
         "non-answers",
         ADDRESS,
         "fillers in {output} that say nothing: yes, well, wow",
         "more",
-        _number(lx.NON_ANSWERS),
+        m.number(lx.NON_ANSWERS),
         -1,
     ),
-    Criterion("sentence-length", FORM, "how long the sentences in {output} are", "longer", _sentence_length),
-    Criterion("word-length", FORM, "how long and learned the words in {output} are", "longer", _word_length),
-    Criterion("variety", FORM, "how seldom {output} uses the same topic word twice", "more seldom", _variety, 1),
+    Criterion("sentence-length", FORM, "how long the sentences in {output} are", "longer", m.sentence_length),
+    Criterion("word-length", FORM, "how long and learned the words in {output} are", "longer", m.word_length),
+    Criterion("variety", FORM, "how seldom {output} uses the same topic word twice", "more seldom", m.variety, 1),
     Criterion(
         "function-words",
         FORM,
         "how much of {output} is small grammatical words rather than topic words",
         "more",
-        _function_words,
+        m.function_words,
     ),
-    Criterion("repetition", FORM, "how many word pairs {output} repeats", "more", _repetition, -1),
+    Criterion("repetition", FORM, "how many word pairs {output} repeats", "more", m.repetition, -1),
     Criterion(
         "garbling",
         FORM,
         "places in {output} where grammar breaks or a sentence stops in the middle",
         "more",
-        _garbling,
+        m.garbling,
         -1,
     ),
     Criterion(
-        "small-letters", FORM, "how many sentences in {output} start with a small letter", "more", _small_letters
+        "small-letters", FORM, "how many sentences in {output} start with a small letter", "more", m.small_letters
     ),
 )
 

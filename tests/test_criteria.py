@@ -22,8 +22,9 @@ from calibrator import lexicon
 from calibrator.aspects import find_aspect
 from calibrator.catalog import open_source
 from calibrator.columns import map_columns
-from calibrator.criteria import BY_NAME, CRITERIA, VERSION, Criterion, Measured, measure, ratio
+from calibrator.criteria import BY_NAME, CRITERIA, VERSION, Criterion, Measured, measure
 from calibrator.dataset import rated_items
+from calibrator.measurements import ratio
 from calibrator.records import Item
 from calibrator.texts import digest
 from tests.conftest import make_items
