@@ -140,7 +140,7 @@ def open_source(data: str, data_dir: Path | None = None, encoding: str | None = 
     if named is None:
         if "." not in Path(data).name and not Path(data).exists():
             raise DataError(f"there is no file and no data set of this name; named sets: {', '.join(SETS)}", file=data)
-        return Source(data, read_table(Path(data), encoding))
+        return Source(Path(data).name, read_table(Path(data), encoding))
     if not is_there(named, data_dir):
         where = files_of(named, data_dir)[0]
         how = f"`calibrate data get {named.download}`, or " if named.download else ""

@@ -51,14 +51,23 @@ def rated_items(table: Table, mapped: Mapped, scale: Scale, name: str | None = N
     """
     if not table.rows:
         raise DataError("the file has a header but no rows", file=table.path)
-    items, unrated = [], 0
+    items: list[Item] = []
+    faults: list[DataError] = []
+    unrated = 0
     for row, values in zip(table.row_numbers, table.rows, strict=True):
-        ratings, human = _ratings(table, mapped, scale, row, values)
+        try:
+            ratings, human = _ratings(table, mapped, scale, row, values)
+        except DataError as fault:
+            faults.append(fault)
+            continue
         if human is None:
             unrated += 1
-            continue
-        items.append(replace(_item(mapped, row, values), ratings=ratings, human=human))
-    warnings = [f"{unrated} rows have no rating and are left out"] if unrated else []
+        else:
+            items.append(replace(_item(mapped, row, values), ratings=ratings, human=human))
+    if faults:
+        count = f" ({len(faults)} rows have such a fault)" if len(faults) > 1 else ""
+        raise DataError(faults[0].problem + count, file=table.path, row=faults[0].row, column=faults[0].column)
+    warnings = [f"{table.path.name}: {unrated} rows have no rating and are left out"] if unrated else []
     items, more = _with_ids(table, mapped, items)
     warnings += [*more, *_oddities(table, mapped, items)]
     _enough(table, mapped, items)

@@ -48,7 +48,7 @@ class DataError(InputError):
         row: int | None = None,
         column: str | None = None,
     ) -> None:
-        self.file, self.row, self.column = file, row, column
+        self.problem, self.file, self.row, self.column = message, file, row, column
         place = [str(file)] if file is not None else []
         if row is not None:
             place.append(f"row {row}")

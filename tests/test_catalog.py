@@ -95,7 +95,7 @@ def test_cseval_is_read_from_the_annotators_alone(aspect: str, real_data: Path, 
     shutil.copy(real_data / "cseval" / "annotators.csv", tmp_path / "cseval")
     found = load("cseval", aspect, tmp_path)
     assert Counter(len(i.ratings) for i in found.items) == {3: 917}
-    assert "4 rows have no rating and are left out" in found.warnings
+    assert "annotators.csv: 4 rows have no rating and are left out" in found.warnings
     assert found.mapped.reference is None
 
 
