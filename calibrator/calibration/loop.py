@@ -202,7 +202,7 @@ def _result(
         base=final.base,
         steps=step_files(final),
         disagreements=tuple(
-            DisagreementLine(item=d.item.id, row=None, judged=round(d.judged, 4), human=round(d.human, 4))
+            DisagreementLine(item=d.item.id, judged=round(d.judged, 4), human=round(d.human, 4))
             for d in worst_disagreements(winner, search.dev, 10)
         ),
         dev=dev,

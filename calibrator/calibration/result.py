@@ -75,7 +75,6 @@ class DisagreementLine(_Part):
     """An item of the development set, by id, on which winner and humans differ."""
 
     item: str
-    row: int | None
     judged: float
     human: float
 
