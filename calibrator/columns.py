@@ -14,7 +14,7 @@ from calibrator.tables import Table
 
 OUTPUT = (
     "predicted_counterspeech output response prediction reply completion answer summary system_output model_output "
-    "generated_text generated generation candidate hypothesis counter_narrative hyp text"
+    "generated_text generated generation candidate hypothesis counter_narrative hyp story essay translation text"
 ).split()
 SOURCE = (
     "hatespeech hate_speech source input prompt dialogue dialog conversation context document article question "
@@ -24,6 +24,10 @@ REFERENCE = "counterspeech reference reference_output reference_text reference_s
 GROUP = "group group_id source_id doc_id document_id prompt_id dialogue_id".split()
 SYSTEM = "system system_id system_name model model_name model_id generator source".split()
 IDENTIFIER = "id item_id uuid example_id".split()
+RATING = (
+    "{}_score human.{} human_{} {} {}_rating {}_mean score_{} rating_{} scores.{} ratings.{} human_scores.{} "
+    "human_ratings.{} human_score_{} {}_human {}_avg avg_{} mean_{}"
+).split()
 OVERALL = "human_score human_rating human gold_score rating score human.score human.overall".split()
 
 
@@ -171,7 +175,7 @@ class _Guess:
             return
         a = plain(aspect.name)
         self.annotators = _annotator_columns(self.table, a)
-        usual = [f"{a}_score", f"human.{a}", f"human_{a}", a, f"{a}_rating", f"{a}_mean", f"score_{a}", f"rating_{a}"]
+        usual = [pattern.format(a) for pattern in RATING]
         self.score_column = self._first_free(usual)
         if self.score_column is None and not self.annotators:
             self.score_column = self._first_free(OVERALL)
