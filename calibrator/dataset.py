@@ -15,7 +15,7 @@ from calibrator.columns import Mapped
 from calibrator.errors import DataError
 from calibrator.records import Item
 from calibrator.tables import Table
-from calibrator.texts import digest, digest_set, normalise
+from calibrator.texts import digest, digest_set, normalise, unusable
 
 FEWEST = 12
 LONG = 100_000
@@ -54,25 +54,60 @@ def rated_items(table: Table, mapped: Mapped, scale: Scale, name: str | None = N
     items: list[Item] = []
     faults: list[DataError] = []
     unrated = 0
+    mute: list[int] = []
     for row, values in zip(table.row_numbers, table.rows, strict=True):
         try:
             ratings, human = _ratings(table, mapped, scale, row, values)
         except DataError as fault:
             faults.append(fault)
             continue
+        item = replace(_item(mapped, row, values), ratings=ratings, human=human)
         if human is None:
             unrated += 1
+        elif unusable(item.output):
+            mute.append(row)
         else:
-            items.append(replace(_item(mapped, row, values), ratings=ratings, human=human))
+            items.append(item)
     if faults:
         count = f" ({len(faults)} rows have such a fault)" if len(faults) > 1 else ""
         raise DataError(faults[0].problem + count, file=table.path, row=faults[0].row, column=faults[0].column)
     warnings = [f"{table.path.name}: {unrated} rows have no rating and are left out"] if unrated else []
+    if mute:
+        where = f"first in row {min(mute)}, column '{mapped.output}'"
+        warnings.append(f"{table.path.name}: {len(mute)} rows have no word to judge ({where}) and are left out")
+    items, merged = _merged(items)
+    if merged:
+        warnings.append(f"{table.path.name}: {merged} groups hold a text of another group and are counted with it")
     items, more = _with_ids(table, mapped, items)
     warnings += [*more, *_oddities(table, mapped, items)]
     _enough(table, mapped, items)
     content = digest_set(digest([i.key, i.group, i.ratings, i.human]) for i in items)
     return Dataset(name or table.path.name, table.path, tuple(items), mapped, tuple(warnings), content)
+
+
+def content_of(item: Item) -> str:
+    """Return what two items share that are the same but for case, accents, punctuation and spacing."""
+    return f"{normalise(item.source)}\0{normalise(item.output)}"
+
+
+def _merged(items: Sequence[Item]) -> tuple[list[Item], int]:
+    """Return the items with groups that share a text made one, named by the first of their names, and how many went.
+
+    Otherwise one text could stand on two sides of the split under two groups.
+    """
+    leader: dict[str, str] = {}
+
+    def find(group: str) -> str:
+        while leader.setdefault(group, group) != group:
+            group = leader[group]
+        return group
+
+    seen: dict[str, str] = {}
+    for item in items:
+        ends = sorted((find(item.group), find(seen.setdefault(content_of(item), item.group))))
+        leader[ends[1]] = ends[0]
+    merged = [replace(i, group=find(i.group)) for i in items]
+    return merged, len({i.group for i in items}) - len({i.group for i in merged})
 
 
 def plain_items(table: Table, mapped: Mapped) -> tuple[Item, ...]:
@@ -143,7 +178,7 @@ def _number(table: Table, row: int, column: str, value: Any, scale: Scale) -> fl
         return None
     try:
         number = float("no" if isinstance(value, bool) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         shown = str(value)[:40]
         raise DataError(f"'{shown}' is not a number", file=table.path, row=row, column=column) from None
     if math.isnan(number):
@@ -192,10 +227,6 @@ def _by_content(items: Sequence[Item]) -> list[Item]:
 def _oddities(table: Table, mapped: Mapped, items: Sequence[Item]) -> list[str]:
     """Say what looks odd but does not stop the work; such rows stay in."""
     warnings = []
-    empty = [i.row or 0 for i in items if not i.output.strip()]
-    if empty:
-        where = f"first in row {min(empty)}, column '{mapped.output}'"
-        warnings.append(f"{len(empty)} rows have an empty text to judge ({where}): they count as failures")
     bare = [i.row or 0 for i in items if mapped.source and not i.source.strip()]
     if bare:
         warnings.append(f"{len(bare)} rows have an empty {mapped.source} (first in row {min(bare)})")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calibrator.dataset import content_of
 from calibrator.errors import DataError
 from calibrator.records import Item
 from calibrator.texts import digest, digest_set
@@ -97,9 +98,12 @@ def _draw(seed: int, group: str) -> str:
 
 
 def refuse_overlap(items: Sequence[Item], test: Sequence[Item], file: str) -> None:
-    """Raise DataError, with the counts, if items or groups of `test` stand in `items` too."""
-    keys, groups = {i.key for i in items}, {i.group for i in items}
-    same_items = sum(i.key in keys for i in test)
+    """Raise DataError, with the counts, if items or groups of `test` stand in `items` too.
+
+    Items are the same if their texts are, but for case, accents, punctuation and spacing.
+    """
+    texts, groups = {content_of(i) for i in items}, {i.group for i in items}
+    same_items = sum(content_of(i) in texts for i in test)
     same_groups = len({i.group for i in test} & groups)
     if same_items or same_groups:
         problem = f"{same_items} of its items and {same_groups} of its groups stand in the training data too"

@@ -35,3 +35,12 @@ def digest(value: object) -> str:
 def digest_set(digests: Iterable[str]) -> str:
     """Return one digest for a collection of digests, whatever their order."""
     return digest(sorted(digests))
+
+
+def unusable(text: str) -> str | None:
+    """Return why a text cannot be judged by anyone, None if it can."""
+    if not text.strip():
+        return "empty text"
+    if not any(c.isalnum() for c in text):
+        return "the text has no word"
+    return None

@@ -2,8 +2,9 @@
 
     python experiments/ridge_floor.py [--seeds 0,1,2,3,4] [--tasks cseval:relevance] [--criteria 24] [--data-dir DIR]
 
-For each task the mean test-side Spearman over the seeds of the ridge, of the calibrated rubric (the whole default
-loop), and of their paired difference; then the mean over the tasks. Needs the data sets in $CALIBRATOR_DATA.
+For each task the mean test-side Spearman over the seeds of the ridge, of one draft from all of train and dev without
+any search, of the calibrated rubric (the whole default loop), and of the paired difference between loop and ridge; then
+the mean over the tasks. Needs the data sets in $CALIBRATOR_DATA.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.criteria import measure
+from calibrator.drafting.base import DraftRequest
 from calibrator.drafting.criteria import CRITERIA_AT_MOST, CriteriaDrafter
+from calibrator.evaluation.agreement import objective_on
+from calibrator.judges.criteria import CriteriaJudge
 from calibrator.stats.correlation import spearman
 from calibrator.stats.linear import center_and_spread, penalty_by_cv, ridge, standardise
 from calibrator.store import Ledger, create_run
@@ -45,6 +49,14 @@ def floor(prepared: Prepared, seed: int) -> float:
     return float(spearman(predicted, np.array([i.human for i in test], dtype=float)))
 
 
+def one_draft(prepared: Prepared, seed: int, criteria: int) -> float:
+    """Return the test-side Spearman of a single draft at temperature 0 from all of train and dev."""
+    known, test = prepared.split.train + prepared.split.dev, prepared.split.test.unseal(1)
+    rubric = CriteriaDrafter(size=criteria).draft(DraftRequest(prepared.aspect, known, 0.0, seed))
+    verdicts = CriteriaJudge(rubric, prepared.aspect.scale).judge(test)
+    return objective_on("spearman", verdicts, test)
+
+
 def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
     """Return the test-side Spearman of the default loop, with at most so many criteria in a rubric."""
     config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
@@ -64,27 +76,28 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     arguments = parser.parse_args()
     seeds = [int(s) for s in arguments.seeds.split(",")]
-    print(f"{'task':30} {'ridge':>7} {'loop':>7} {'loop - ridge':>13}  {'s a run':>7}   by seed (loop)")
+    print(f"{'task':30} {'ridge':>7} {'draft':>7} {'loop':>7} {'loop - ridge':>13}  {'s a run':>7}   by seed (loop)")
     means = []
     for task in arguments.tasks.split(","):
         data, aspect = task.split(":")
-        floors, loops = [], []
+        floors, drafts, loops = [], [], []
         begin = time.perf_counter()
         for seed in seeds:
             prepared = prepare(make_config(data=data, aspect=aspect, seed=seed, data_dir=arguments.data_dir))
             floors.append(floor(prepared, seed))
+            drafts.append(one_draft(prepared, seed, arguments.criteria))
             loops.append(loop(prepared, data, seed, arguments.criteria))
         seconds = (time.perf_counter() - begin) / len(seeds)
         gain = np.array(loops) - np.array(floors)
         by_seed = " ".join(f"{v:.3f}" for v in loops)
         spread = gain.std(ddof=1) if len(seeds) > 1 else 0.0
         print(
-            f"{task:30} {np.mean(floors):7.3f} {np.mean(loops):7.3f} {gain.mean():+7.3f} ±{spread:.3f}"
-            f"  {seconds:7.1f}   {by_seed}",
+            f"{task:30} {np.mean(floors):7.3f} {np.mean(drafts):7.3f} {np.mean(loops):7.3f}"
+            f" {gain.mean():+7.3f} ±{spread:.3f}  {seconds:7.1f}   {by_seed}",
             flush=True,
         )
-        means.append((np.mean(floors), np.mean(loops)))
-    print(f"{'mean':30} {np.mean([m[0] for m in means]):7.3f} {np.mean([m[1] for m in means]):7.3f}")
+        means.append((np.mean(floors), np.mean(drafts), np.mean(loops)))
+    print(f"{'mean':30} " + " ".join(f"{np.mean(column):7.3f}" for column in zip(*means, strict=True)))
 
 
 if __name__ == "__main__":

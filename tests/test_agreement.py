@@ -9,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibrator.aspects import Scale
 from calibrator.evaluation.agreement import Comparison, compare, failures_of, objective_on, scores_of
+from calibrator.judges.baselines import ConstantJudge, LengthJudge
 from calibrator.records import Failure, Item, Judgment, Verdict
 from calibrator.stats.correlation import MEASURES
 from tests.conftest import make_items
@@ -150,3 +152,13 @@ def test_the_objective_is_on_the_scored_items_only() -> None:
         assert objective_on(name, verdicts, ITEMS) == pytest.approx(objective_on(name, Says(GOOD).judge(kept), kept))
     moved = [replace(i, human=1.0) if k in (0, 9) else i for k, i in enumerate(ITEMS)]
     assert objective_on("mae", verdicts, moved) == objective_on("mae", verdicts, ITEMS)
+
+
+def test_one_group_has_figures_but_no_interval() -> None:
+    items = [replace(i, group="g") for i in make_items(20)]
+    found = compare({"length": LengthJudge.fitted(items, Scale(1, 5)), "constant": ConstantJudge(3.0)}, items, 0, 50)
+    figure = found.agreements[0].figures["spearman"]
+    assert math.isfinite(figure.value)
+    assert math.isnan(figure.low)
+    assert math.isnan(figure.high)
+    assert math.isnan(found.gains["constant"]["mae"].low)

@@ -271,16 +271,26 @@ def test_a_column_of_an_odd_name_is_nobodys_guess(odd: str) -> None:
         (
             "doc_id system_id source reference system_output scores.coherence scores.fluency",
             "neutral/coherence",
-            "source=source output=system_output reference=reference group=doc_id system=system_id score=scores.coherence",
+            "source=source output=system_output reference=reference group=doc_id system=system_id "
+            "score=scores.coherence",
         ),
-        ("Prompt Human Story Model Relevance", "neutral/relevance", "source=Prompt output=Story system=Model score=Relevance"),
-        ("question answer model helpfulness", "helpfulness", "source=question output=answer system=model score=helpfulness"),
+        (
+            "Prompt Human Story Model Relevance",
+            "neutral/relevance",
+            "source=Prompt output=Story system=Model score=Relevance",
+        ),
+        (
+            "question answer model helpfulness",
+            "helpfulness",
+            "source=question output=answer system=model score=helpfulness",
+        ),
         ("text score", "neutral/fluency", "output=text score=score"),
         ("article summary avg_fluency", "neutral/fluency", "source=article output=summary score=avg_fluency"),
     ],
 )
 def test_layouts_of_well_known_sets_are_guessed(columns: str, aspect: str, described: str) -> None:
     names = columns.split()
-    table = Table(Path("x.csv"), tuple(names), ({n: "1" for n in names},), ({n: "1" for n in names},), (2,))
+    row = dict.fromkeys(names, "1")
+    table = Table(Path("x.csv"), tuple(names), (row,), (row,), (2,))
     mapped = map_columns(table, Wanted(), find_aspect(aspect)[0])
     assert mapped.described().replace(" (guessed)", "").replace(";", "") == described

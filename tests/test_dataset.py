@@ -239,12 +239,24 @@ def test_guessed_ids_that_repeat_are_counted_and_not_used() -> None:
 # -- what is odd is counted --------------------------------------------------------------------------------------------
 
 
-def test_empty_texts_are_counted_and_stay_in() -> None:
-    found = dataset(changed({"output": ""}, {"output": " \n"}))
+def test_texts_without_a_word_are_counted_and_left_out() -> None:
+    found = dataset(changed({"output": ""}, {"output": " \n"}, {"output": "?!"}))
     assert found.warnings[0] == (
-        "data.csv: 2 rows have an empty text to judge (first in row 7, column 'output'): they count as failures"
+        "data.csv: 3 rows have no word to judge (first in row 7, column 'output') and are left out"
     )
-    assert len(found.items) == 40
+    assert len(found.items) == 37
+
+
+def test_groups_that_share_a_text_become_one() -> None:
+    rows = [r | {"group": f"g{k}"} for k, r in enumerate(changed())]
+    again = [r | {"group": f"h{k}", "output": f" {r['output']} ".upper()} for k, r in enumerate(rows[:3])]
+    found = dataset([*rows, *again, rows[3] | {"group": "h2"}])
+    assert "data.csv: 4 groups hold a text of another group and are counted with it" in found.warnings
+    for k in range(3):
+        same = {i.group for i in found.items if i.output.strip().lower() == str(rows[k]["output"]).lower()}
+        assert len(same) == 1
+    joined = {i.group for i in found.items if i.output in (rows[2]["output"], rows[3]["output"])}
+    assert len(joined) == 1  # g2 - h2 - g3 hang together
 
 
 def test_empty_sources_are_counted() -> None:

@@ -159,14 +159,17 @@ def test_a_separate_test_file_of_one_rating_is_refused() -> None:
 
 def test_overlap_is_refused_with_the_counts() -> None:
     items = make_items(40, groups=10)
-    others = [replace(i, key=digest([i.key, "other"]), group=f"other {i.group}") for i in make_items(20, groups=5)]
+    others = [replace(i, output=f"Other: {i.output}", group=f"other {i.group}") for i in make_items(20, groups=5)]
     same_group = replace(others[3], group=items[4].group)
     with pytest.raises(DataError, match=r"test\.csv: 3 of its items and 4 of its groups stand in the training data"):
         refuse_overlap(items, [*others[:3], same_group, *items[:3]], "test.csv")
     with pytest.raises(DataError, match="0 of its items and 1 of its groups"):
         refuse_overlap(items, [*others[:3], same_group], "test.csv")
     with pytest.raises(DataError, match="1 of its items and 0 of its groups"):
-        refuse_overlap(items, [replace(items[0], group="new")], "test.csv")
+        refuse_overlap(items, [replace(items[0], group="new", key="another")], "test.csv")
+    alike = replace(items[0], group="new", output=f"  {items[0].output.upper()} ")
+    with pytest.raises(DataError, match="1 of its items and 0 of its groups"):
+        refuse_overlap(items, [alike], "test.csv")
     refuse_overlap(items, others, "test.csv")
 
 

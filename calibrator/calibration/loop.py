@@ -1,8 +1,9 @@
 """The loop: draft, score, select, refine, refit, validate, freeze, in this order and nowhere else.
 
-Every step's outcome goes through the journal before it is used, so that a resumed run replays what is there and ends
-in the same result. The paper's protocol (Auto-CSEval, Algorithm 1) draws exemplars from the development set it
-selects on, refines each of the top k as often as there were trials, once, and hands over the best of all as it is.
+Every rubric that is written, every verdict of the search and the one look at the test side go through the journal
+before they are used; a resumed run replays them, works out the rest anew, and ends in the same result. The paper's
+protocol (Auto-CSEval, Algorithm 1) draws exemplars from the development set it selects on, refines each of the top k as
+often as there were trials, once, and hands over the best of all as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from calibrator.calibration.score import make_candidate
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
 from calibrator.calibration.stop import gained
-from calibrator.calibration.validate import CALIBRATED, UNCALIBRATED, baselines, best_baseline, compared, validate
+from calibrator.calibration.validate import (
+    CALIBRATED,
+    UNCALIBRATED,
+    baselines,
+    best_baseline,
+    compared,
+    signed,
+    validate,
+)
 from calibrator.codec import rubric_from_json, rubric_to_json, verdicts_from_json, verdicts_to_json
 from calibrator.evaluation.agreement import failures_of
 from calibrator.judges.frozen import FrozenJudge, step_files
@@ -149,15 +158,17 @@ def calibrate(
     judge = method.judge(final)
     others = baselines(prepared.aspect, known, method.judge(method.start(known)))
     preferred = best_baseline(others, known, config.objective, config.seed)
-    on_dev = {CALIBRATED: method.judge(best[0].rubric), UNCALIBRATED: others[UNCALIBRATED]}
-    dev = compared(on_dev, search.dev, split, config.resamples, judge.id)
+    winner = method.judge(best[0].rubric)
+    on_dev = {CALIBRATED: winner, UNCALIBRATED: others[UNCALIBRATED]}
+    dev = compared(on_dev, search.dev, split, config.resamples, signed("dev", winner, best[0].rubric))
 
     def enter_look() -> int:
         return ledger.look(split.test.digest, split.digest, run.id)
 
     def look_at_test() -> dict[str, object]:
         on_test = {CALIBRATED: judge, **others}
-        return validate(on_test, split, enter_look, config.resamples, judge.id).model_dump(mode="json")
+        whose = signed("test", judge, final)
+        return validate(on_test, split, enter_look, config.resamples, whose).model_dump(mode="json")
 
     test = Side.model_validate(search.journal.once("validated", look_at_test))
     frozen = freeze(prepared, config, method.name, judge, method.drafter.id, final, best[0].name, dev, test)

@@ -1,4 +1,4 @@
-"""Refit: after the choice is made, the winner learns from train and dev together."""
+"""Refit: after the choice is made, the best candidates become one rubric that learns from train and dev together."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from calibrator.records import Candidate, Item, Rubric
 
 
 def refit(drafter: Drafter, aspect: Aspect, best: Sequence[Candidate], items: Sequence[Item], seed: int) -> Rubric:
-    """Return the winner (`best[0]`) fitted to all `items`; what the other best candidates hold counts in its favour."""
+    """Return the rubric to hand over: made of the best candidates (`best[0]` is the winner), fitted to all `items`."""
     return drafter.refit(aspect, [c.rubric for c in best], items, seed_for(seed, "refit"))

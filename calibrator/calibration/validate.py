@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from calibrator import __version__
 from calibrator.aspects import Aspect
 from calibrator.calibration.result import Side, side
+from calibrator.codec import rubric_to_json
 from calibrator.evaluation.agreement import Comparison, compare
 from calibrator.judges.base import Judge
 from calibrator.judges.baselines import ConstantJudge, LengthJudge
-from calibrator.records import Item
+from calibrator.records import Item, Rubric
 from calibrator.split import Split
+from calibrator.texts import digest
 
 CALIBRATED, UNCALIBRATED, LENGTH, CONSTANT = "calibrated", "uncalibrated", "length only", "constant"
 
@@ -42,27 +44,31 @@ def best_baseline(others: Mapping[str, Judge], known: Sequence[Item], objective:
     return max(others, key=merit)
 
 
-def compared(judges: Mapping[str, Judge], items: Sequence[Item], split: Split, resamples: int, judge_id: str) -> Side:
-    """Return the comparison of judges on one side of a split, signed."""
+def compared(judges: Mapping[str, Judge], items: Sequence[Item], split: Split, resamples: int, signed: str) -> Side:
+    """Return the comparison of judges on one side of a split; `signed` says whose figures the first judge's are."""
     comparison = compare(judges, items, split.seed, resamples)
-    return side(comparison, signature(comparison, split, judge_id))
+    return side(comparison, f"{signature(comparison, split)}|{signed}|calibrator:{__version__}")
 
 
 def validate(
-    judges: Mapping[str, Judge], split: Split, enter_look: Callable[[], int], resamples: int, judge_id: str
+    judges: Mapping[str, Judge], split: Split, enter_look: Callable[[], int], resamples: int, signed: str
 ) -> Side:
     """Unseal the test side and return the comparison of the judges on it.
 
     `enter_look` enters the look in the ledger and returns its number; it is called before the items are seen.
     """
     items = split.test.unseal(enter_look())
-    return compared(judges, items, split, resamples, judge_id)
+    return compared(judges, items, split, resamples, signed)
 
 
-def signature(comparison: Comparison, split: Split, judge_id: str) -> str:
-    """Return what the figures stand for, in one line: same signature, same figures."""
-    mode = comparison.agreements[0].mode
+def signature(comparison: Comparison, split: Split) -> str:
+    """Return on what items and resamples the figures stand."""
     return (
         f"n:{comparison.items}|groups:{comparison.groups}|split:{split.digest[:12]}|seed:{comparison.seed}"
-        f"|resamples:{comparison.resamples}|judge:{judge_id}|mode:{mode}|calibrator:{__version__}"
+        f"|resamples:{comparison.resamples}"
     )
+
+
+def signed(side_name: str, judge: Judge, rubric: Rubric) -> str:
+    """Return whose figures they are: the side, the judge, the score mode and the digest of the rubric."""
+    return f"side:{side_name}|judge:{judge.id}|mode:{judge.mode}|rubric:{digest(rubric_to_json(rubric))[:12]}"

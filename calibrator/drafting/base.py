@@ -57,7 +57,8 @@ class Drafter(Protocol):
         """Return a changed rubric; the old one if the move finds nothing to change."""
 
     def refit(self, aspect: Aspect, rubrics: Sequence[Rubric], items: Sequence[Item], seed: int) -> Rubric:
-        """Return the first of `rubrics` (the best of a search, best first) fitted anew to all `items`.
+        """Return the rubric to hand over, made of `rubrics` (the best of a search, best first) on all `items`.
 
-        A drafter of free text, which has nothing to fit, returns it unchanged.
+        A drafter that fits makes one that they have in common and fits it to all items; a drafter of free text, which
+        has nothing to fit, returns the first unchanged.
         """

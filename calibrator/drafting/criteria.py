@@ -22,6 +22,7 @@ from calibrator.stats.linear import center_and_spread, penalty_by_cv, project, r
 
 STEPS_AT_MOST = 12
 CRITERIA_AT_MOST = 24
+TOLD_AT_MOST = 3  # criteria in one step
 EMPHASIS = 3.0  # how often a disagreement counts beside an exemplar when a rubric is refined
 _COLUMN = {c.name: j for j, c in enumerate(CRITERIA)}
 
@@ -80,10 +81,10 @@ class CriteriaDrafter:
         return self._rubric(request.aspect, fit, self._moved(request.move, columns, fit, rng))
 
     def refit(self, aspect: Aspect, rubrics: Sequence[Rubric], items: Sequence[Item], seed: int) -> Rubric:
-        """Return one rubric fitted to all `items`: a criterion is favoured the more of `rubrics` hold it.
+        """Return the consensus of `rubrics`, the best of a search, on all `items`.
 
-        `rubrics` are the best of a search, the winner first. What they agree on is kept, and what only one of them
-        had by luck has to earn its place again on more items.
+        The criteria are chosen anew: one that all of `rubrics` hold is favoured twofold over one that none holds. What
+        they agree on stays, and what one of them had by luck has to earn its place again on more items.
         """
         rng = np.random.default_rng(seed)
         fit = self._fit(tuple(items), np.ones(len(items)), rng)
@@ -133,7 +134,8 @@ class CriteriaDrafter:
         ]
         steps = told(measures, aspect)
         if len(steps) > STEPS_AT_MOST:
-            return self._rubric(aspect, fit, columns[:-1])
+            weakest = columns[int(np.argmin(np.abs(weights)))]
+            return self._rubric(aspect, fit, [c for c in columns if c != weakest])
         return Rubric(aspect.ref, steps, float(f"{base * slope + level:.6g}"))
 
 
@@ -163,12 +165,17 @@ def _onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float
 def told(measures: Sequence[Measure], aspect: Aspect) -> tuple[Step, ...]:
     """Return the steps that tell a reader of `measures`, the weightiest first.
 
-    Criteria of one theme that count the same way stand in one step, weightiest first.
+    Criteria of one theme that count the same way stand in one step, weightiest first, `TOLD_AT_MOST` in each.
     """
-    bundles: dict[tuple[str, bool], list[Measure]] = {}
+    bundles: list[list[Measure]] = []
+    unfilled: dict[tuple[str, bool], list[Measure]] = {}
     for measure in sorted(measures, key=lambda m: -abs(m.weight)):
-        bundles.setdefault((BY_NAME[measure.criterion].theme, measure.weight >= 0), []).append(measure)
-    ordered = sorted(bundles.values(), key=lambda bundle: -sum(abs(m.weight) for m in bundle))
+        key = (BY_NAME[measure.criterion].theme, measure.weight >= 0)
+        if len(unfilled.get(key, ())) in (0, TOLD_AT_MOST):
+            unfilled[key] = []
+            bundles.append(unfilled[key])
+        unfilled[key].append(measure)
+    ordered = sorted(bundles, key=lambda bundle: -sum(abs(m.weight) for m in bundle))
     return tuple(Step(sentence(bundle, aspect), tuple(bundle)) for bundle in ordered)
 
 

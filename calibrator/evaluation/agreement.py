@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrator.judges.base import Judge
 from calibrator.records import Failure, Item, Judgment, Verdict
 from calibrator.stats.correlation import MEASURES, objective
-from calibrator.stats.resampling import Interval, group_weights, interval, paired_interval
+from calibrator.stats.resampling import Interval, group_weights, percentile_interval, resampled
 
 Array = NDArray[np.float64]
 RESAMPLES = 2000
@@ -55,23 +55,35 @@ def compare(judges: Mapping[str, Judge], items: Sequence[Item], seed: int, resam
     scores = {name: scores_of([v[k] for k in common]) for name, v in verdicts.items()}
     groups = [items[k].group for k in common]
     weights = group_weights(groups, resamples, np.random.default_rng(seed)) if common else np.ones((1, 0))
+    values = {name: {m: float(f(score, human)) for m, f in MEASURES.items()} for name, score in scores.items()}
+    draws = {name: _draws(score, human, weights, len(set(groups))) for name, score in scores.items()}
     agreements = tuple(
         Agreement(
             name,
             judges[name].mode,
-            {m: interval(f, scores[name], human, weights) for m, f in MEASURES.items()},
+            {m: percentile_interval(values[name][m], draws[name][m]) for m in MEASURES},
             failures_of(verdicts[name]),
         )
         for name in judges
     )
     first, *others = judges
-    gains = {other: _gains(scores[first], scores[other], human, weights) for other in others}
+    gains = {
+        other: {m: _gain(m, values[first][m], values[other][m], draws[first][m], draws[other][m]) for m in MEASURES}
+        for other in others
+    }
     return Comparison(agreements, gains, len(common), len(set(groups)), resamples, seed)
 
 
-def _gains(mine: Array, other: Array, human: Array, weights: Array) -> dict[str, Interval]:
-    gains = {m: paired_interval(f, mine, other, human, weights) for m, f in MEASURES.items() if m != "mae"}
-    return gains | {"mae": paired_interval(MEASURES["mae"], other, mine, human, weights)}
+def _draws(score: Array, human: Array, weights: Array, groups: int) -> dict[str, Array]:
+    """Return each measure in each resample; with fewer than two groups there is nothing to draw, and all are nan."""
+    if groups < 2:
+        return {m: np.full(len(weights), np.nan) for m in MEASURES}
+    return {m: resampled(f, score, human, weights) for m, f in MEASURES.items()}
+
+
+def _gain(measure: str, mine: float, other: float, my_draws: Array, other_draws: Array) -> Interval:
+    sign = -1.0 if measure == "mae" else 1.0
+    return percentile_interval(sign * (mine - other), sign * (my_draws - other_draws))
 
 
 def scores_of(verdicts: Sequence[Verdict]) -> Array:

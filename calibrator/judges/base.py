@@ -25,12 +25,3 @@ class Judge(Protocol):
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return one verdict for each item, in their order."""
-
-
-def unusable(item: Item) -> str | None:
-    """Return why an item cannot be judged by anyone, None if it can."""
-    if not item.output.strip():
-        return "empty text"
-    if not any(c.isalnum() for c in item.output):
-        return "the text has no word"
-    return None

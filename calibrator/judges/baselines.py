@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrator.aspects import Scale
-from calibrator.judges.base import unusable
 from calibrator.reading import Text
 from calibrator.records import Failure, Item, Judgment, Verdict
+from calibrator.texts import unusable
 
 
 class ConstantJudge:
@@ -24,7 +24,7 @@ class ConstantJudge:
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return the one score for each item; an empty text is a failure."""
-        reasons = [unusable(i) for i in items]
+        reasons = [unusable(i.output) for i in items]
         return tuple(
             Failure(i.id, reason) if reason else Judgment(i.id, self._score, self.mode)
             for i, reason in zip(items, reasons, strict=True)
@@ -53,7 +53,7 @@ class LengthJudge:
         """Return a score for each item; an empty text is a failure."""
         verdicts: list[Verdict] = []
         for item in items:
-            reason = unusable(item)
+            reason = unusable(item.output)
             score = self._base + self._slope * _log_words(item)
             clipped = min(max(score, self._scale.low), self._scale.high)
             verdicts.append(Failure(item.id, reason) if reason else Judgment(item.id, clipped, self.mode))

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from calibrator.aspects import Scale
 from calibrator.criteria import BY_NAME, VERSION, Criterion, measure
 from calibrator.errors import RubricError
-from calibrator.judges.base import unusable
 from calibrator.records import Failure, Item, Judgment, Rubric, Verdict
 from calibrator.stats.linear import standardise
+from calibrator.texts import unusable
 
 ID = f"criteria/{VERSION}"
 MODE = "criteria"
@@ -39,7 +39,7 @@ class CriteriaJudge:
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return one verdict for each item; an empty text is a failure."""
-        reasons = [unusable(i) for i in items]
+        reasons = [unusable(i.output) for i in items]
         usable = [i for i, reason in zip(items, reasons, strict=True) if reason is None]
         scores = iter(self._scores(usable))
         return tuple(

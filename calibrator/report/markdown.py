@@ -7,7 +7,7 @@ from calibrator.export import number_of, rubric_lines
 from calibrator.judges.frozen import Figure
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
-FEW_GROUPS = 20
+FEW_GROUPS, FEWEST_GROUPS = 20, 5
 
 
 def report(result: RunResult, look: int, frozen_path: str) -> str:
@@ -39,8 +39,11 @@ def report(result: RunResult, look: int, frozen_path: str) -> str:
 def verdict_line(result: RunResult) -> str:
     """Return the outcome in one sentence: the gain over the best baseline and whether its interval excludes zero."""
     gain = result.test.gains[result.best_baseline][result.objective]
-    if gain.value is None or gain.low is None or gain.high is None:
+    if gain.value is None:
         return f"The {result.objective} gain over '{result.best_baseline}' is not defined on this test side."
+    if result.test.groups < FEWEST_GROUPS or gain.low is None or gain.high is None:
+        few = f"{result.test.groups} groups on the test side are too few to say whether the calibrated judge is better"
+        return f"{few} than '{result.best_baseline}' ({result.objective} {gain.value:+.3f}); more groups are needed."
     span = f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
     told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else "not shown to differ from"
     return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.stats.correlation import spearman
+from calibrator.stats.resampling import codes
 
 Array = NDArray[np.float64]
 
@@ -41,9 +42,10 @@ def ridge(z: Array, y: Array, penalty: float, importance: Array | None = None) -
 
 def folds_of(groups: Sequence[str], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the fold of each item, 0 to folds - 1, whole groups together."""
-    names, member = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    of_group = np.empty(len(names), dtype=np.int64)
-    of_group[rng.permutation(len(names))] = np.arange(len(names)) % folds
+    member = codes(groups)
+    count = int(member.max()) + 1
+    of_group = np.empty(count, dtype=np.int64)
+    of_group[rng.permutation(count)] = np.arange(count) % folds
     result: NDArray[np.int64] = of_group[member]
     return result
 

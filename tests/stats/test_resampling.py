@@ -11,11 +11,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from calibrator.stats.correlation import kendall, mae, pearson, spearman
-from calibrator.stats.resampling import group_weights, interval, paired_interval, percentile_interval
+from calibrator.stats import resampling
+from calibrator.stats.correlation import Measure, kendall, mae, pearson, spearman
+from calibrator.stats.resampling import Interval, group_weights, percentile_interval, resampled
 
 Array = NDArray[np.float64]
 NAN = float("nan")
+
+
+def interval(measure: Measure, x: Array, y: Array, weights: Array, level: float = 0.95) -> Interval:
+    return percentile_interval(float(measure(x, y)), resampled(measure, x, y, weights), level)
+
+
+def paired_interval(measure: Measure, x: Array, other: Array, y: Array, weights: Array) -> Interval:
+    """Return how much more `x` has of the measure than `other`, on the same resamples."""
+    draws = resampled(measure, x, y, weights) - resampled(measure, other, y, weights)
+    return percentile_interval(float(measure(x, y)) - float(measure(other, y)), draws)
+
+
+def test_resamples_worked_out_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 40))
+    weights = group_weights([str(k % 9) for k in range(40)], 50, rng)
+    whole = [resampled(m, x, y, weights) for m in (spearman, pearson)]
+    monkeypatch.setattr(resampling, "PART", 130)
+    parts = [resampled(m, x, y, weights) for m in (spearman, pearson)]
+    np.testing.assert_array_equal(whole, parts)
 
 
 @settings(deadline=None)
