@@ -6,12 +6,13 @@ and what is worked out is on disk before it is used.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,31 +23,66 @@ LEDGER = "ledger.jsonl"
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Append one JSON line and wait until it is on disk."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    """Append one JSON line and wait until it is on disk. Raises RunError if the place cannot be written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+@contextlib.contextmanager
+def locked(path: Path, busy: str | None = None) -> Iterator[None]:
+    """Hold the file at `path` (made if need be); the system frees it when the process ends, however it ends.
+
+    Waits for its turn, or, with `busy`, raises RunError with that message if another process holds it. On systems
+    without `fcntl` nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            raise RunError(busy or "") from None
+        yield
+
+
+def read_lines(path: Path, keys: Set[str] = frozenset()) -> list[dict[str, Any]]:
     """Return the JSON lines of a file; a torn last line (the writer was killed) is cut off, on disk too.
 
-    Raises RunError if another line is damaged.
+    Raises RunError if the file cannot be read, or another line is damaged or lacks one of `keys`.
     """
-    if not path.exists():
+    try:
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            with path.open("r+b") as file:
+                file.truncate(len(whole))
+    except FileNotFoundError:
         return []
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     records = []
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
         except ValueError:
-            raise RunError(f"{path}, line {number}: damaged; this file cannot be replayed") from None
+            record = None
+        if not isinstance(record, dict) or not keys <= set(record):
+            raise RunError(f"{path}, line {number}: damaged; move the file away if it cannot be mended")
+        records.append(record)
     return records
 
 
@@ -66,7 +102,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known = {r["key"]: r["value"] for r in read_lines(path)}
+        self._known = {r["key"]: r["value"] for r in read_lines(path, {"key", "value"})}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -104,6 +140,10 @@ class Run:
         path = self.folder / "result.json"
         return _load(path) if path.exists() else None
 
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the run while it is worked on. Raises RunError if another process works on it."""
+        return locked(self.folder / "journal.jsonl", f"{self.id}: another process is working on this run")
+
     def write(self, name: str, content: str) -> Path:
         """Write a file of the run and return where it is."""
         write_whole(self.folder / name, content)
@@ -122,7 +162,8 @@ def _load(path: Path) -> dict[str, Any]:
 
 def create_run(runs: Path, label: str, config: Mapping[str, Any]) -> Run:
     """Make the folder of a new run, named after the time and `label`, and write its configuration."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
+    now = time.time()
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}-{int(now * 1000) % 1000:03d}"
     folder = runs / f"{stamp}-{re.sub(r'[^a-z0-9]+', '-', label.lower())}-{secrets.token_hex(2)}"
     run = Run(folder)
     run.write("config.json", json.dumps(config, ensure_ascii=False, indent=1) + "\n")
@@ -162,10 +203,19 @@ class Ledger:
 
         The same run looking again (it was resumed) is the same look.
         """
-        if run not in self._runs(test_digest):
-            entered = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            append_line(self.path, {"test": test_digest, "split": split_digest, "run": run, "entered": entered})
-        return self._runs(test_digest).index(run) + 1
+        with locked(self.path):
+            if run not in self._runs(test_digest):
+                entered = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+                append_line(self.path, {"test": test_digest, "split": split_digest, "run": run, "entered": entered})
+            return self._runs(test_digest).index(run) + 1
+
+    def check(self) -> None:
+        """Raise RunError if the ledger is damaged or cannot be written to; better before the work than after it."""
+        with locked(self.path):
+            self._runs("")
+            if self.path.exists() and not os.access(self.path, os.W_OK):
+                raise RunError(f"{self.path}: cannot be written to; every look at a test side is entered there")
 
     def _runs(self, test_digest: str) -> list[str]:
-        return [entry["run"] for entry in read_lines(self.path) if entry["test"] == test_digest]
+        entries = read_lines(self.path, {"test", "run"})
+        return [entry["run"] for entry in entries if entry["test"] == test_digest]

@@ -44,3 +44,10 @@ def unusable(text: str) -> str | None:
     if not any(c.isalnum() for c in text):
         return "the text has no word"
     return None
+
+
+def visible(text: str) -> str:
+    """Return `text` with control and direction characters made visible, so that no data steers a terminal."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else f"\\x{ord(c):02x}" for c in text
+    )

@@ -54,7 +54,7 @@ class RunConfig(BaseModel):
 
     `shots` up to 1 are fractions of the train side, above 1 numbers of exemplars; `trials` drafts are made of each
     size at temperatures drawn from `temperature` (low, high). The best `top_k` are refined `refinements` times each,
-    in at most `rounds` rounds.
+    in at most `rounds` rounds. `inputs` are digests of what the run depends on besides, filled in when it starts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,7 +67,7 @@ class RunConfig(BaseModel):
     encoding: str | None = None
     columns: ColumnNames = ColumnNames()
     test: str | None = None
-    data_digest: str | None = None
+    inputs: dict[str, str] = {}
     out: Path | None = None
     protocol: Protocol = "default"
     objective: Objective = "spearman"
@@ -111,6 +111,16 @@ def make_config(**settings: Any) -> RunConfig:
         raise ConfigError(f"--{where.split('.')[0].replace('_', '-')}: {problem}") from None
 
 
+def anchored(config: RunConfig) -> RunConfig:
+    """Return the configuration with the paths of its inputs made absolute, so that a run resumes from any folder."""
+
+    def whole(path: str | None) -> str | None:
+        return str(Path(path).resolve()) if path is not None and Path(path).exists() else path
+
+    folders = {k: v.resolve() if (v := getattr(config, k)) else None for k in ("aspect_file", "data_dir")}
+    return config.model_copy(update={"data": whole(config.data), "test": whole(config.test), **folders})
+
+
 def read_settings(path: Path | None) -> dict[str, Any]:
     """Return the settings of a YAML file: the fields of `RunConfig`, `columns` among them.
 
@@ -121,7 +131,7 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     if path is None and not chosen.exists():
         return {}
     settings = load_yaml(chosen, ConfigError) or {}
-    known = sorted(set(RunConfig.model_fields) - {"version", "data_digest"})
+    known = sorted(set(RunConfig.model_fields) - {"version", "inputs"})
     if not isinstance(settings, dict):
         raise ConfigError(f"{chosen}: not a list of settings like `aspect: relevance`")
     unknown = [str(s) for s in settings if s not in known]

@@ -7,6 +7,7 @@ from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.result import Side
+from calibrator.dataset import Dataset
 from calibrator.judges.base import Judge
 from calibrator.judges.frozen import Figures, FrozenJudge, JudgeFile, Origin, step_files
 from calibrator.records import Rubric
@@ -28,7 +29,7 @@ def freeze(
     return FrozenJudge(
         calibrator=__version__,
         aspect=AspectFile.of(prepared.aspect),
-        judge=JudgeFile(method=method, id=judge.id, score_mode=judge.mode),
+        judge=JudgeFile(method=method, id=judge.id, score_mode=judge.mode, texts=_texts(dataset)),
         base=rubric.base,
         steps=step_files(rubric),
         origin=Origin(
@@ -47,6 +48,11 @@ def freeze(
         dev=_figures(dev),
         test=_figures(test),
     ).hashed()
+
+
+def _texts(dataset: Dataset) -> tuple[str, ...]:
+    source = ("source",) if dataset.mapped.source else ()
+    return (*source, *sorted(dataset.mapped.inputs), "output")
 
 
 def _figures(side: Side) -> Figures:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calibrator.aspects import Aspect, find_aspect, parse_scale, read_aspect
+from calibrator.aspects import Aspect, AspectFile, find_aspect, parse_scale, read_aspect
 from calibrator.calibration.config import RunConfig
 from calibrator.catalog import Source, open_source
 from calibrator.columns import map_columns
+from calibrator.criteria import VERSION
 from calibrator.dataset import Dataset, rated_items
 from calibrator.drafting.base import Drafter
-from calibrator.errors import RunError
+from calibrator.errors import ConfigError, RunError
 from calibrator.split import Split, refuse_overlap, split_items
+from calibrator.texts import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +55,30 @@ def prepare(config: RunConfig) -> Prepared:
         test = _dataset(config, open_source(config.test, config.data_dir, config.encoding), aspect)
         refuse_overlap(dataset.items, test.items, config.test)
     split = split_items(dataset.items, config.seed, test.items if test else None, str(dataset.path))
-    if config.data_digest not in (None, data_digest(dataset, test)):
-        raise RunError(f"{dataset.path}: the data has changed since this run was started; start a new run")
-    return Prepared(aspect, chosen, dataset, test, split)
+    prepared = Prepared(aspect, chosen, dataset, test, split)
+    for part, now in inputs_of(prepared).items():
+        if config.inputs and config.inputs[part] != now:
+            raise RunError(f"{dataset.path}: the {part} has changed since this run was started; start a new run")
+    return prepared
 
 
-def data_digest(dataset: Dataset, test: Dataset | None) -> str:
-    """Return the digest of all the data of a run."""
-    return dataset.digest if test is None else f"{dataset.digest}+{test.digest}"
+def inputs_of(prepared: Prepared) -> dict[str, str]:
+    """Return the digests of what a run depends on beside its configuration: the data, the aspect, the measurements."""
+    test = prepared.test.digest if prepared.test else ""
+    return {
+        "data": f"{prepared.dataset.digest}{test}",
+        "aspect": digest(AspectFile.of(prepared.aspect).model_dump(mode="json")),
+        "version of the criteria": str(VERSION),
+    }
 
 
 def _aspect(config: RunConfig, source: Source) -> tuple[Aspect, str]:
     if config.aspect_file is not None:
-        aspect, chosen = read_aspect(config.aspect_file), f"from {config.aspect_file}"
+        aspect, chosen = read_aspect(config.aspect_file), f"from {config.aspect_file.name}"
+        if config.aspect not in (aspect.name, aspect.ref, config.aspect_file.stem):
+            raise ConfigError(
+                f"{config.aspect_file} is about '{aspect.name}', not '{config.aspect}'; leave out --aspect"
+            )
     else:
         aspect, chosen = find_aspect(config.aspect, source.suite)
     if config.scale is not None:

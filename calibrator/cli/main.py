@@ -10,6 +10,7 @@ import typer
 from calibrator import __version__
 from calibrator.cli import aspects, data, export, resume, run, runs, score
 from calibrator.errors import CalibratorError
+from calibrator.texts import visible
 
 app = typer.Typer(
     name="calibrate",
@@ -47,11 +48,14 @@ def main() -> None:
     try:
         app()
     except CalibratorError as error:
-        typer.echo(f"calibrate: {error}", err=True)
+        typer.echo(f"calibrate: {visible(' '.join(str(error).splitlines()))}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
-        sys.exit(0)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+            sys.exit(0)
+        typer.echo(f"calibrate: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

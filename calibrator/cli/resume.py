@@ -13,6 +13,7 @@ from calibrator.cli import options as o
 def resume(
     name: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a part of it, its folder, or 'last'.")],
     runs_dir: o.Runs = Path("runs"),
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Another place for the frozen judge.")] = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -20,4 +21,4 @@ def resume(
     from calibrator.cli.work import again
     from calibrator.store import find_run
 
-    again(find_run(runs_dir, name), quiet=quiet, as_json=as_json)
+    again(find_run(runs_dir, name), out, quiet=quiet, as_json=as_json)

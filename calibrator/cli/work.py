@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 
 from calibrator import __version__
-from calibrator.calibration.config import RunConfig, make_config
-from calibrator.calibration.loop import calibrate
+from calibrator.calibration.config import RunConfig, anchored, make_config
+from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import embedded
-from calibrator.calibration.prepare import Prepared, data_digest, plan, prepare
+from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
 from calibrator.calibration.progress import Silent
 from calibrator.errors import RunError
-from calibrator.report.console import make_console
-from calibrator.report.markdown import report, verdict_line
+from calibrator.judges.frozen import check_place
+from calibrator.report.console import make_console, tell_aside
+from calibrator.report.markdown import cautions, report, verdict_line
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
 from calibrator.store import Ledger, Run, create_run
 
@@ -24,49 +25,72 @@ INTERRUPTED = 130
 def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
     """Begin a new run and see it through."""
     prepared = prepare(config)
-    config = config.model_copy(update={"data_digest": data_digest(prepared.dataset, prepared.test)})
+    check_place(_out(config, prepared))
+    Ledger(runs).check()
+    config = anchored(config).model_copy(update={"inputs": inputs_of(prepared)})
     run = create_run(runs, prepared.aspect.name, config.model_dump(mode="json"))
     see_through(run, config, prepared, quiet=quiet, as_json=as_json)
 
 
-def again(run: Run, *, quiet: bool, as_json: bool) -> None:
-    """Take up a run where it stopped; a finished one is replayed and shown again."""
+def again(run: Run, out: Path | None, *, quiet: bool, as_json: bool) -> None:
+    """Take up a run where it stopped; a finished one is replayed and shown again, and only `out` is written anew."""
     stored = run.config()
     if stored.get("version") != __version__:
         problem = f"{run.id} was started with calibrator {stored.get('version')}, this is {__version__}"
         raise RunError(f"{problem}; start a new run, or install that version")
-    config = make_config(**stored)
-    see_through(run, config, prepare(config), quiet=quiet, as_json=as_json)
+    config = make_config(**(stored | ({"out": out} if out else {})))
+    prepared = prepare(config)
+    check_place(_out(config, prepared))
+    hand_over = out is not None or run.result() is None
+    see_through(run, config, prepared, quiet=quiet, as_json=as_json, hand_over=hand_over)
 
 
-def see_through(run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, as_json: bool) -> None:
+def see_through(
+    run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, as_json: bool, hand_over: bool = True
+) -> None:
     """Calibrate, write result, report and frozen judge, and print the outcome. Ctrl-C exits with 130."""
     console = make_console(quiet=quiet or as_json)
     method = embedded(prepared.aspect, config.objective)
-    show_plan(console, prepared, config, plan(config, prepared, method.drafter), method.name)
     try:
-        if quiet or as_json:
-            outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), Silent())
-        else:
-            with LiveProgress(console) as progress:
-                outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), progress)
+        with run.held():
+            show_plan(console, prepared, config, plan(config, prepared, method.drafter), method.name)
+            if quiet or as_json:
+                tell_aside(prepared.warnings)
+                outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), Silent())
+            else:
+                with LiveProgress(console) as progress:
+                    outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), progress)
+            out = _out(config, prepared)
+            report_path = _write(run, outcome, out, hand_over)
     except KeyboardInterrupt:
         print(f"\nStopped; nothing is lost. Go on with: calibrate resume {run.id}{_where(run)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-    result, frozen, look = outcome.result, outcome.frozen, outcome.look
-    out = config.out or Path("rubrics") / "frozen" / f"{prepared.aspect.name}.yaml"
-    for path in (run.folder / "frozen.yaml", out):
-        frozen.save(path)
-    told = report(result, look, str(out))
-    where = run.write("report.md", told)
-    run.write("result.json", result.model_dump_json(indent=1) + "\n")
+    result, look = outcome.result, outcome.look
     if as_json:
-        summary = {"run": run.id, "look": look, "frozen": str(out), "report": str(where)}
+        summary = {"run": run.id, "look": look, "frozen": str(out), "report": str(report_path)}
         print(json.dumps(summary | result.model_dump(mode="json"), ensure_ascii=False, indent=1))
     elif quiet:
+        tell_aside(cautions(result))
         print(verdict_line(result), out, sep="\n")
     else:
-        show_result(console, result, look, str(out), str(where))
+        show_result(console, result, look, str(out), str(report_path))
+
+
+def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool) -> Path:
+    """Write everything into the run's folder first, then the frozen judge to its place; return where the report is."""
+    outcome.frozen.save(run.folder / "frozen.yaml")
+    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out)))
+    run.write("result.json", outcome.result.model_dump_json(indent=1) + "\n")
+    if hand_over:
+        replaced = check_place(out)
+        if replaced and out.read_bytes() != (run.folder / "frozen.yaml").read_bytes():
+            tell_aside([f"{out} replaces {replaced}; every run keeps its own frozen.yaml"])
+        outcome.frozen.save(out)
+    return report_path
+
+
+def _out(config: RunConfig, prepared: Prepared) -> Path:
+    return config.out or Path("rubrics") / "frozen" / f"{prepared.aspect.name}.yaml"
 
 
 def _where(run: Run) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrator.aspects import Aspect
 from calibrator.criteria import VERSION
-from calibrator.errors import RubricError, ScoringFailed
+from calibrator.errors import InputError, RubricError, ScoringFailed
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import ID, CriteriaJudge
 from calibrator.judges.frozen import FrozenJudge, find_frozen, read_frozen
@@ -40,18 +40,30 @@ class LoadedJudge:
         """Return one verdict for each item, in their order."""
         return self._judge.judge(items)
 
-    def score(self, *, output: str, source: str = "", inputs: Mapping[str, str] | None = None) -> float:
+    def score(self, *, output: str, source: str | None = None, inputs: Mapping[str, str] | None = None) -> float:
         """Return the score of one text on the aspect's scale.
 
         `source` is what the text answers or sums up, `inputs` whatever else it was written from, by name. Raises
-        ScoringFailed, with the reason, if there is no score.
+        ScoringFailed, with the reason, if there is no score, and InputError if a text is missing that the judge was
+        calibrated with, or is no text.
         """
-        inputs = dict(inputs or {})
-        item = Item(id="", output=output, source=source, inputs=inputs, key=digest([source, output, inputs]))
+        given = {"output": output, "source": source, **(inputs or {})}
+        for name, text in given.items():
+            if text is not None and not isinstance(text, str):
+                raise InputError(f"{name} must be a text, not {type(text).__name__} ({text!r})")
+        missing = [name for name in self.frozen.judge.texts if given.get(name) is None]
+        if missing:
+            problem = f"this judge was calibrated with {', '.join(self.frozen.judge.texts)}"
+            raise InputError(f"{problem}; give {', '.join(missing)} too (an empty text if there is none)")
+        item = Item(id="", output=output, source=source or "", inputs=dict(inputs or {}), key=digest(given))
         verdict = self.judge([item])[0]
         if isinstance(verdict, Failure):
             raise ScoringFailed(verdict.reason)
         return verdict.score
+
+    def __repr__(self) -> str:
+        origin = self.frozen.origin
+        return f"{self.aspect.ref} ({self.id}), scale {self.aspect.scale}, calibrated on {origin.data}"
 
 
 def load_judge(name: str | Path) -> LoadedJudge:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,11 +18,12 @@ from calibrator.store import write_whole
 from calibrator.texts import digest
 from calibrator.validation import checked, load_yaml
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
+HEAD = "# A frozen judge of calibrator."
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Figure(_Part):
@@ -61,11 +63,12 @@ class StepFile(_Part):
 
 
 class JudgeFile(_Part):
-    """How the steps are turned into a score."""
+    """How the steps are turned into a score; `texts` are those that the judge was calibrated with."""
 
     method: str
     id: str
     score_mode: str
+    texts: tuple[str, ...] = ("source", "output")
 
 
 class Origin(_Part):
@@ -87,7 +90,7 @@ class Origin(_Part):
 class FrozenJudge(_Part):
     """The whole artefact. `content_hash` is the SHA-256 of everything else in it."""
 
-    format: int = FORMAT
+    format: Literal[1] = FORMAT
     calibrator: str
     aspect: AspectFile
     judge: JudgeFile
@@ -112,8 +115,7 @@ class FrozenJudge(_Part):
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        head = "# A frozen judge of calibrator. Do not edit: a changed file is refused.\n"
-        write_whole(path, head + dump(self.model_dump(mode="json")))
+        write_whole(path, f"{HEAD} Do not edit: a changed file is refused.\n" + dump(self.model_dump(mode="json")))
 
 
 def dump(value: Any) -> str:
@@ -141,20 +143,42 @@ def read_frozen(path: Path) -> FrozenJudge:
     return frozen
 
 
+def check_place(path: Path) -> str | None:
+    """Return what a frozen judge written to `path` would replace, None if there is nothing.
+
+    Raises RubricError if `path` is no YAML file, is a file of another kind, or cannot be written to: better before the
+    work than after it.
+    """
+    if path.suffix not in (".yaml", ".yml"):
+        raise RubricError(f"--out: {path} does not end in .yaml")
+    folder_there = next(p for p in path.absolute().parents if p.exists())
+    if not folder_there.is_dir() or not os.access(folder_there, os.W_OK) or (path.exists() and not path.is_file()):
+        raise RubricError(f"--out: {path} cannot be written; name another place")
+    if not path.exists():
+        return None
+    if not path.read_bytes().startswith(HEAD.encode()):
+        raise RubricError(f"--out: {path} is there already and is no frozen judge; name another file")
+    try:
+        origin = read_frozen(path).origin
+    except RubricError:
+        return "a judge that was changed or is of another version"
+    return f"the judge calibrated on {origin.data} (seed {origin.seed})"
+
+
 def find_frozen(name: str, working: Path | None = None) -> Path:
     """Return the file that `name` means: a path, or the name of a frozen judge.
 
     A name is looked for in `rubrics/frozen/` of the working folder first, then among those that are shipped; there a
     bare aspect stands for the only suite that has it. Raises RubricError with the names there are.
     """
-    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+    if name.endswith((".yaml", ".yml")) or Path(name).is_absolute() or Path(name).is_file():
         return Path(name)
     own = (working or Path.cwd()) / "rubrics" / "frozen"
     shipped = folder("rubrics") / "frozen"
-    if (own / f"{name}.yaml").is_file():
+    if os.path.lexists(own / f"{name}.yaml"):
         return own / f"{name}.yaml"
     for root in (own, shipped):
-        below = sorted(root.glob(f"{name}.yaml" if "/" in name else f"*/{name}.yaml"))
+        below = [p for p in sorted(root.glob("*/*.yaml")) if name in (p.stem, f"{p.parent.name}/{p.stem}")]
         if len(below) == 1:
             return below[0]
         if below:

@@ -17,20 +17,24 @@ from calibrator.tables import kind_of, read_table, write_table
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of scoring a file."""
+    """What came of scoring a file; `without` are texts that the judge was calibrated with and the file has not."""
 
     out: Path
     column: str
     columns: str
+    judge: str
     judged: int
     failures: Mapping[str, int]
+    without: tuple[str, ...] = ()
 
     def told(self) -> str:
         """Return the outcome in a few lines."""
         failed = sum(self.failures.values())
         reasons = "; ".join(f"{n} × {reason}" for reason, n in self.failures.items())
         counted = f"{self.judged} scores, {failed} failures{f' ({reasons})' if reasons else ''}"
-        return f"columns   {self.columns}\n{counted} in column '{self.column}' of {self.out}"
+        lines = [f"judge     {self.judge}", f"columns   {self.columns}"]
+        lines += [f"warning   scored without {name}, with which the judge was calibrated" for name in self.without]
+        return "\n".join([*lines, f"{counted} in column '{self.column}' of {self.out}"])
 
 
 def score_file(
@@ -45,9 +49,12 @@ def score_file(
     """Score every row of `file` and write it to `out` with two columns more: the score, and why there is none.
 
     All columns and the order of the rows are kept; a row without a score has an empty cell. Raises DataError if the
-    file cannot be read or holds no row, ConfigError if it has such a column already.
+    file cannot be read, holds no row, or lacks the source that the judge was calibrated with (unless `wanted.source` is
+    "none"), ConfigError if it has such a column already or would be overwritten.
     """
     target = out or file.with_name(f"{file.stem}.scored{file.suffix}")
+    if target.resolve() == file.resolve():
+        raise ConfigError(f"--out: {target} is the file to be scored; give another name")
     kind_of(target)  # before the work, not after it
     table = read_table(file, encoding)
     if not table.rows:
@@ -57,9 +64,15 @@ def score_file(
         if taken in table.columns or any(taken in r for r in table.records):
             raise ConfigError(f"{file} has a column '{taken}' already; give another name with --column")
     mapped = map_columns(table, wanted, None, judge.aspect.fields)
+    had = {"output", *mapped.inputs, *(["source"] if mapped.source else [])}
+    without = tuple(t for t in judge.frozen.judge.texts if t not in had)
+    if "source" in without and wanted.source != "none":
+        problem = f"no column looks like the {judge.aspect.called('source')}, with which the judge compares"
+        raise DataError(f"{problem}; name it with --source, or score without it: --source none", file=file)
     verdicts = judge.judge(plain_items(table, mapped))
     scores = [round(v.score, 6) if isinstance(v, Judgment) else None for v in verdicts]
     reasons = [None if isinstance(v, Judgment) else v.reason for v in verdicts]
     write_table(target, table, {name: scores, f"{name}_failure": reasons})
     failures = Counter(r for r in reasons if r is not None)
-    return Scored(target, name, mapped.described(), len(scores) - failures.total(), dict(failures))
+    judged = len(scores) - failures.total()
+    return Scored(target, name, mapped.described(), repr(judge), judged, dict(failures), without)

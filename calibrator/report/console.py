@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from rich.console import Console
+
+from calibrator.texts import visible
 
 WIDE = 120  # columns, where the output is no terminal
 
@@ -16,4 +19,10 @@ def make_console(quiet: bool = False) -> Console:
 
 def say(console: Console, line: str, style: str | None = None) -> None:
     """Print a line as it is, without reading markup into it; only a terminal breaks it."""
-    console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+    console.print(visible(line), style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def tell_aside(lines: Iterable[str]) -> None:
+    """Print warnings on standard error, where neither -q nor --json swallows them."""
+    for line in lines:
+        print(f"warning: {visible(line)}", file=sys.stderr)

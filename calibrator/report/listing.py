@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Column, Table
 
 from calibrator.aspects import find_aspect, read_aspect, shipped_aspects
 from calibrator.catalog import SETS, files_of, is_there
+from calibrator.errors import RunError
 from calibrator.export import number_of
 from calibrator.report.console import make_console, say
-from calibrator.store import all_runs
+from calibrator.store import Run, all_runs
+from calibrator.texts import visible
 
 
 def show_runs(runs: Path, *, as_json: bool) -> None:
     """Print the runs of a folder, oldest first: what they were about and what came of them."""
-    rows = []
-    for run in all_runs(runs):
-        config, result = run.config(), run.result()
-        test = result["test"]["judges"][0]["figures"] if result else {}
-        rows.append(
-            {
-                "run": run.id,
-                "aspect": config["aspect"],
-                "data": config["data"],
-                "seed": config["seed"],
-                "state": "finished" if result else "unfinished",
-                "spearman": test["spearman"]["value"] if result else None,
-            }
-        )
+    rows = [_row(run) for run in all_runs(runs)]
     if as_json:
         print(json.dumps(rows, ensure_ascii=False, indent=1))
         return
@@ -40,9 +30,21 @@ def show_runs(runs: Path, *, as_json: bool) -> None:
     table = Table(Column("run", no_wrap=True), "aspect", "data", "seed", "state", "spearman (test)")
     for row in rows:
         table.add_row(
-            *(escape(str(row[k])) for k in ("run", "aspect", "data", "seed", "state")), number_of(row["spearman"])
+            *(escape(visible(str(row[k]))) for k in ("run", "aspect", "data", "seed", "state")),
+            number_of(row["spearman"]),
         )
     make_console().print(table)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    """Return a run in one line; one that cannot be read is listed as damaged."""
+    try:
+        config, result = run.config(), run.result()
+        about = {k: config[k] for k in ("aspect", "data", "seed")}
+        value = result["test"]["judges"][0]["figures"]["spearman"]["value"] if result else None
+    except (RunError, KeyError, IndexError, TypeError):
+        return {"run": run.id, "aspect": "", "data": "", "seed": "", "state": "damaged", "spearman": None}
+    return {"run": run.id, **about, "state": "finished" if result else "unfinished", "spearman": value}
 
 
 def show_aspects() -> None:
