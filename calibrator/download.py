@@ -132,7 +132,7 @@ def _install(entry: ManifestFile, url: str, folder: Path, known: str | None) -> 
         if known and digest != known:
             raise DownloadError(
                 f"{url} changed since it was first downloaded: SHA-256 {digest}, recorded {known}"
-                f" in {folder / DIGESTS}. The file was not replaced; accept the change if you trust it."
+                f" in {folder / DIGESTS}. The file was not replaced; if you trust it: --accept-change."
             )
         (converted if entry.rename or entry.drop else raw).replace(folder / entry.target)
     return digest

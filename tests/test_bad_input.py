@@ -119,7 +119,10 @@ def test_rows_that_cannot_be_calibrated_on_are_refused(
 TWICE = changed(input=rated_rows()[6]["input"], output=rated_rows()[6]["output"])
 TWICE[5]["human_score"] = 1 if TWICE[6]["human_score"] != 1 else 2
 WARNED = {
-    "empty text": (changed(output=" \n "), "1 rows have an empty text to judge (first in row 7, column 'output')"),
+    "empty text": (
+        changed(output=" \n "),
+        "1 rows have no word to judge (first in row 7, column 'output') and are left out",
+    ),
     "no rating": (changed(human_score="n/a"), "1 rows have no rating and are left out"),
     "ids twice, guessed": (every(id="a"), "column 'id' is not used as id: 1 ids stand in several rows"),
     "text twice": (TWICE, "1 rows repeat the text of another row, 1 of these texts with other ratings"),
@@ -139,8 +142,8 @@ def test_result_and_report_hold_the_warnings_and_count_every_row(run: Run, write
     result = json.loads(run("data.csv", "--json").stdout)
     left_out, empty = result["data"]["warnings"]
     assert "1 rows have no rating and are left out" in left_out
-    assert "1 rows have an empty text" in empty
-    assert result["data"]["items"] == len(rows) - 1
+    assert "1 rows have no word to judge" in empty
+    assert result["data"]["items"] == len(rows) - 2
     report = (tmp_path / result["report"]).read_text(encoding="utf-8")
     assert left_out in report
     assert empty in report

@@ -214,6 +214,6 @@ def test_a_header_without_rows_is_refused(judge: LoadedJudge, tmp_path: Path) ->
 
 
 def test_a_text_in_another_encoding_is_written_as_utf_8(judge: LoadedJudge, tmp_path: Path) -> None:
-    (tmp_path / "texts.csv").write_bytes("output\nUn café près de la rivière.\n".encode("cp1252"))
+    (tmp_path / "texts.csv").write_bytes("input,output\n,Un café près de la rivière.\n".encode("cp1252"))
     result = scored(tmp_path / "texts.csv", judge, encoding="cp1252")
     assert read_table(result.out).rows[0]["output"] == "Un café près de la rivière."

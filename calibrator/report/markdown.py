@@ -42,8 +42,8 @@ def verdict_line(result: RunResult) -> str:
     if gain.value is None:
         return f"The {result.objective} gain over '{result.best_baseline}' is not defined on this test side."
     if result.test.groups < FEWEST_GROUPS or gain.low is None or gain.high is None:
-        few = f"{result.test.groups} groups on the test side are too few to say whether the calibrated judge is better"
-        return f"{few} than '{result.best_baseline}' ({result.objective} {gain.value:+.3f}); more groups are needed."
+        few = f"Too few groups on the test side ({result.test.groups}) to say whether the calibrated judge is better"
+        return f"{few} than '{result.best_baseline}' ({result.objective} {gain.value:+.3f}); more are needed."
     span = f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
     told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else "not shown to differ from"
     return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."
