@@ -164,7 +164,7 @@ def test_changed_content_is_refused_until_it_is_accepted(server: Server, tmp_pat
     server.serve(plain=[body(changed)])
     if lost:
         plain.unlink()
-    with pytest.raises(DownloadError, match=r"changed since it was first downloaded.*accept the change"):
+    with pytest.raises(DownloadError, match=r"changed since it was first downloaded.*--accept-change"):
         fetch(MANIFEST, tmp_path, base_url=server.url, force=True)
     assert not plain.exists() if lost else plain.read_bytes() == PLAIN
     fetch(MANIFEST, tmp_path, base_url=server.url, force=True, accept_change=True)
