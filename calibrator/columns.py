@@ -14,20 +14,23 @@ from calibrator.tables import Table
 
 OUTPUT = (
     "predicted_counterspeech output response prediction reply completion answer summary system_output model_output "
-    "generated_text generated generation candidate hypothesis counter_narrative hyp story essay translation text"
+    "generated_text generated generation candidate hypothesis hyp decoded counter_narrative story essay translation "
+    "text"
 ).split()
+# `source` stands last: beside a better name it is who wrote the text, not what the text answers.
 SOURCE = (
-    "hatespeech hate_speech source input prompt dialogue dialog conversation context document article question "
-    "statement post instruction query source_text src premise history"
+    "hatespeech hate_speech input prompt user_prompt dialogue dialog conversation context document article question "
+    "statement post instruction query source_text src premise history source"
 ).split()
 REFERENCE = "counterspeech reference reference_output reference_text reference_summary gold ref references".split()
-GROUP = "group group_id source_id doc_id document_id prompt_id dialogue_id".split()
+GROUP = ("group group_id source_id doc_id document_id prompt_id question_id story_id dialogue_id dialog_id").split()
 SYSTEM = "system system_id system_name model model_name model_id generator source".split()
 IDENTIFIER = "id item_id uuid example_id".split()
 RATING = (
-    "{}_score human.{} human_{} {} {}_rating {}_mean score_{} rating_{} scores.{} ratings.{} human_scores.{} "
-    "human_ratings.{} human_score_{} {}_human {}_avg avg_{} mean_{}"
+    "human.{} human_scores.{} human_ratings.{} human_{} {}_human human_score_{} {}_score {} {}_rating {}_mean score_{} "
+    "rating_{} scores.{} ratings.{} {}_avg avg_{} mean_{}"
 ).split()
+ANNOTATORS = "annotators.{} annotators_{} expert_annotations.{} annotations.{}".split()
 OVERALL = "human_score human_rating human gold_score rating score human.score human.overall".split()
 
 
@@ -193,7 +196,7 @@ class _Guess:
 
 def _annotator_columns(table: Table, aspect: str) -> tuple[str, ...]:
     """Columns like `annotators.relevance`, `relevance_score_a1`, `relevance_2`, `annotator3_relevance`."""
-    lists = [c for c in table.columns if plain(c) in (f"annotators.{aspect}", f"annotators_{aspect}")]
+    lists = [c for c in table.columns if plain(c) in [pattern.format(aspect) for pattern in ANNOTATORS]]
     if lists:
         return (lists[0],)
     who = r"(?:a|ann|annot|annotator|rater|r|expert|judge)"

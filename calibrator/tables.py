@@ -194,14 +194,26 @@ def _nested(record: Mapping[str, Any]) -> bool:
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the record with nested objects as dotted names; lists stay lists."""
+    """Return the record with nested objects as dotted names.
+
+    A list of objects with the same entries (`annotations: [{fluency: 4}, {fluency: 5}]`) becomes a list for each entry;
+    other lists stay as they are.
+    """
     flat: dict[str, Any] = {}
     for key, value in record.items():
         if isinstance(value, dict):
             flat |= flatten(value, f"{prefix}{key}.")
+        elif _is_table(value):
+            flat |= {f"{prefix}{key}.{entry}": [v[entry] for v in value] for entry in value[0]}
         else:
             flat[f"{prefix}{key}"] = value
     return flat
+
+
+def _is_table(value: Any) -> bool:
+    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        return False
+    return all(isinstance(v, dict) and v.keys() == value[0].keys() for v in value)
 
 
 def write_table(path: Path, table: Table, added: Mapping[str, Sequence[Any]]) -> None:

@@ -285,6 +285,21 @@ def test_a_column_of_an_odd_name_is_nobodys_guess(odd: str) -> None:
             "source=question output=answer system=model score=helpfulness",
         ),
         ("text score", "neutral/fluency", "output=text score=score"),
+        (
+            "prompt response source score",
+            "neutral/fluency",
+            "source=prompt output=response system=source score=score",
+        ),
+        (
+            "question_id user_prompt answer score",
+            "helpfulness",
+            "source=user_prompt output=answer group=question_id score=score",
+        ),
+        (
+            "input decoded coherence_score human_coherence",
+            "neutral/coherence",
+            "source=input output=decoded score=human_coherence",
+        ),
         ("article summary avg_fluency", "neutral/fluency", "source=article output=summary score=avg_fluency"),
     ],
 )
@@ -294,3 +309,15 @@ def test_layouts_of_well_known_sets_are_guessed(columns: str, aspect: str, descr
     table = Table(Path("x.csv"), tuple(names), (row,), (row,), (2,))
     mapped = map_columns(table, Wanted(), find_aspect(aspect)[0])
     assert mapped.described().replace(" (guessed)", "").replace(";", "") == described
+
+
+def test_annotations_in_a_list_of_objects_are_the_annotators() -> None:
+    record = {
+        "text": "a",
+        "decoded": "b",
+        "expert_annotations": [{"fluency": 4, "coherence": 2}, {"fluency": 5, "coherence": 1}],
+    }
+    row = flatten(record)
+    assert row["expert_annotations.fluency"] == [4, 5]
+    table = Table(Path("x.jsonl"), tuple(row), (row,), (record,), (1,))
+    assert map_columns(table, Wanted(), find_aspect("neutral/fluency")[0]).annotators == ("expert_annotations.fluency",)

@@ -83,5 +83,7 @@ def run(
     }
     settings = read_settings(config) | {k: v for k, v in said.items() if v is not None}
     named = o.columns(source, output, reference, group, system, identifier, score, inputs)
+    if config is not None or Path("calibrate.yaml").exists():
+        typer.echo(f"settings  {config or 'calibrate.yaml'}", err=True)
     settings["columns"] = {**settings.get("columns", {}), **named}
     start(make_config(**settings), runs_dir, quiet=quiet, as_json=as_json)
