@@ -111,6 +111,8 @@ class LiveProgress:
         self._best = value
 
     def _note(self) -> str:
+        if not self._judgments:
+            return ""
         seconds = time.monotonic() - self._began
         rate = f"{self._judgments / seconds:,.0f}/s" if seconds > 0.2 and self._judgments else ""
         best = number_of(self._best) if math.isfinite(self._best) else "–"
@@ -118,5 +120,6 @@ class LiveProgress:
 
     def _tell(self) -> None:
         if self._phase and not self._console.is_terminal:
-            line = f"{self._phase}: {self._done} of {self._total} candidates, {self._note()}"
+            done = f"{self._phase}: {self._done} of {self._total} candidates"
+            line = ", ".join(part for part in (done, self._note()) if part)
             say(self._console, line)
