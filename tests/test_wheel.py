@@ -23,23 +23,13 @@ def test_the_wheel_runs_the_demonstration_from_any_folder(tmp_path: Path) -> Non
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     program = str(place / "bin" / "calibrate")
-    done = subprocess.run(
-        [program, "run", "--aspect", "relevance", "-q"],
-        cwd=elsewhere,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+
+    def said(*arguments: str) -> str:
+        command = [program, *arguments]
+        done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said("run", "--aspect", "relevance", "-q")
     assert (elsewhere / "rubrics" / "frozen" / "relevance.yaml").is_file()
-    shipped = subprocess.run(
-        [program, "export", "cseval/coherence", "--to", "prompt"],
-        cwd=elsewhere,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert shipped.returncode == 0, shipped.stderr
-    assert '{"score":' in shipped.stdout
+    assert '{"score":' in said("export", "cseval/coherence", "--to", "prompt")
