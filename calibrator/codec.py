@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calibrator.records import Failure, Judgment, Measure, Rubric, Step, Verdict
+from calibrator.records import Failure, Judgment, Measure, NoRubric, Rubric, Step, Verdict, Written
 
 
 def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
@@ -18,6 +18,16 @@ def rubric_from_json(value: Mapping[str, Any]) -> Rubric:
     """Return the rubric of a JSON object."""
     steps = tuple(Step(s["text"], tuple(Measure(**m) for m in s["measures"])) for s in value["steps"])
     return Rubric(value["aspect"], steps, value["base"])
+
+
+def written_to_json(written: Written) -> dict[str, Any]:
+    """Return what a drafter gave as a JSON object: a rubric, or {"failed": reason}."""
+    return {"failed": written.reason} if isinstance(written, NoRubric) else rubric_to_json(written)
+
+
+def written_from_json(value: Mapping[str, Any]) -> Written:
+    """Return what a drafter gave."""
+    return NoRubric(value["failed"]) if "failed" in value else rubric_from_json(value)
 
 
 def verdicts_to_json(verdicts: Sequence[Verdict]) -> list[list[Any]]:

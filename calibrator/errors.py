@@ -9,7 +9,12 @@ The message is for the person at the terminal: what is wrong, where, and what to
     │   └── ConfigError        an option or a configuration file
     ├── RubricError            a frozen judge that is missing, malformed, tampered with or of another version
     ├── RunError               a run that is missing, unfinished or cannot be resumed
-    ├── DownloadError          a public data set that could not be fetched (the only retryable one so far)
+    ├── DownloadError          a public data set that could not be fetched (retryable)
+    ├── ModelError             a model that cannot be asked, or answers with an error
+    │   ├── ModelMissing       a package, file or setting is absent; the message has the command that provides it
+    │   └── ModelUnavailable   a fault that may pass: no connection, overload, a reply broken off (retryable)
+    ├── CacheError             a stored reply that this program did not write
+    ├── BudgetSpent            the cap on calls is reached; the run can be resumed with a higher one
     ├── CalibrationError       no candidate is fit to be handed over
     └── ScoringFailed          one text has no score; carries the reason
 """
@@ -78,6 +83,38 @@ class DownloadError(CalibratorError):
 
     exit_code = 1
     retryable = True
+
+
+class ModelError(CalibratorError):
+    """A model cannot be asked, or its server answers with an error that asking again would not mend."""
+
+    exit_code = 1
+
+
+class ModelMissing(ModelError):  # noqa: N818 - says what is the matter
+    """A package, a file or a setting that a model needs is absent; the message has the command that provides it."""
+
+    exit_code = 2
+
+
+class ModelUnavailable(ModelError):  # noqa: N818 - says what is the matter
+    """A fault that may pass. `retry_after` is how many seconds the server asked to wait, None if it did not say."""
+
+    retryable = True
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class CacheError(CalibratorError):
+    """The cache of replies cannot be used, or holds what this program did not write."""
+
+
+class BudgetSpent(CalibratorError):  # noqa: N818 - says what is the matter
+    """The cap on calls is reached. Nothing is lost: the run can be resumed with a higher one."""
+
+    exit_code = 3
 
 
 class CalibrationError(CalibratorError):

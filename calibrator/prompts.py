@@ -1,25 +1,133 @@
-"""Prompt templates: `prompts/*.j2`, one a file. What is the same for all items comes first, the item last."""
+"""Prompt templates, `prompts/*.j2`, become messages. What is the same for all items comes first, the item last.
+
+Behind the item stands one line more, which is always the same and asks again for the reply: without it small models
+go on with the item's text.
+
+The texts of items are quoted: every line of a text begins with a mark, so that no text can end its own quotation, and
+what a chat template would take for the end of a turn is broken up.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from calibrator.aspects import Aspect
+from calibrator.records import Disagreement, Item, Message
 from calibrator.resources import folder
+from calibrator.texts import digest, visible
+
+MARK = "> "
+# Everything that some reader takes for the end of a line, not the line feed alone.
+_LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+# Servers turn these spellings into the control tokens of their chat templates, wherever they stand.
+_CONTROL = re.compile(
+    r"<(?=\||｜|/?s>|/?(?:start|end)_of_turn>|/?(?:bos|eos|pad|unk)>|<\/?SYS>>)|\[(?=/?[A-Z][A-Z_]*\])", re.IGNORECASE
+)
+_SLOT = re.compile("\0([^\0]*)\0")
 
 
-def render(template: str, **values: Any) -> str:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a prompt: words that are always the same, or the place of an item's text (`slot` is its role)."""
+
+    text: str = ""
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One message to a model, with places for the texts of an item."""
+
+    parts: tuple[Part, ...]
+    role: str = "user"
+
+    def messages(self, texts: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the messages for an item; `texts` holds a text for every role, and each is quoted."""
+        filled = (quoted(texts[p.slot]) if p.slot else p.text for p in self.parts)
+        return (Message(self.role, "".join(filled)),)
+
+    def shown(self, texts: Mapping[str, str]) -> str:
+        """Return the prompt as one text with `texts` in their places as they are, for people to fill in."""
+        return "".join(texts[p.slot] if p.slot else p.text for p in self.parts)
+
+
+def quoted(text: str) -> str:
+    """Return a text as material in a prompt: each of its lines begins with the mark."""
+    return "\n".join(MARK + line for line in _LINE_ENDS.split(defused(text)))
+
+
+def defused(text: str) -> str:
+    """Return a text in which nothing reads as a control token; a space breaks up what would."""
+    return _CONTROL.sub(lambda m: f"{m[0]} ", text)
+
+
+def item_texts(item: Item) -> dict[str, str]:
+    """Return the texts of an item by role, the rated one last."""
+    return {"source": item.source, **item.inputs, "output": item.output}
+
+
+def score_prompt(aspect: Aspect, steps: Sequence[str], roles: Sequence[str]) -> Prompt:
+    """Return the prompt that asks for one score; `roles` are the texts of an item to show, the rated one last."""
+    shown = _render(
+        "score", aspect, steps=[_plain(s) for s in steps], roles=roles, called=aspect.called, slot="\0{}\0".format
+    )
+    pieces = _SLOT.split(shown.rstrip("\n") + "\n")
+    return Prompt(tuple(Part(slot=p) if k % 2 else Part(p) for k, p in enumerate(pieces) if p))
+
+
+def draft_prompt(aspect: Aspect, roles: Sequence[str], exemplars: Sequence[Item]) -> tuple[Message, ...]:
+    """Return the messages that ask for a rubric, with rated items to learn from."""
+    examples = [{"rated": _number(i.human), "texts": _named(aspect, roles, i)} for i in exemplars]
+    return (Message("user", _render("draft", aspect, examples=examples)),)
+
+
+def refine_prompt(
+    aspect: Aspect, roles: Sequence[str], steps: Sequence[str], move: str, worst: Sequence[Disagreement]
+) -> tuple[Message, ...]:
+    """Return the messages that ask for a better rubric by one move, with the worst disagreements."""
+    examples = [
+        {
+            "judged": _number(d.judged),
+            "rated": _number(d.human),
+            "too": "high" if d.judged > d.human else "low",
+            "texts": _named(aspect, roles, d.item),
+        }
+        for d in worst
+    ]
+    values = {"steps": [_plain(s) for s in steps], "move": move, "examples": examples}
+    return (Message("user", _render("refine", aspect, **values)),)
+
+
+def prompts_digest() -> str:
+    """Return the digest of all templates: with other ones the same run would ask something else."""
+    return digest({p.name: p.read_text(encoding="utf-8") for p in sorted(folder("prompts").glob("*.j2"))})
+
+
+def _named(aspect: Aspect, roles: Sequence[str], item: Item) -> list[tuple[str, str]]:
+    texts = item_texts(item)
+    return [(aspect.called(role), texts.get(role, "")) for role in roles]
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g}"
+
+
+def _plain(step: str) -> str:
+    """Return a step in one line: what a model wrote may not lay out the prompt either."""
+    return defused(visible(" ".join(step.split())))
+
+
+def _render(template: str, aspect: Aspect, **values: Any) -> str:
     """Return a template filled in. Nothing is escaped: a prompt is plain text."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(folder("prompts"))
     environment = jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
+        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=False, keep_trailing_newline=True
     )
-    return environment.get_template(f"{template}.j2").render(**values)
-
-
-def score_prompt(aspect: Aspect, steps: Sequence[str], texts: Mapping[str, str]) -> str:
-    """Return the prompt that asks for one score; `texts` maps what a text is called to the text, the rated one last."""
-    return render("score", aspect=aspect, steps=steps, texts=texts)
+    environment.filters["quoted"] = quoted
+    environment.globals["number"] = _number
+    return environment.get_template(f"{template}.j2").render(aspect=aspect, **values)

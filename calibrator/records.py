@@ -61,6 +61,33 @@ class Rubric:
 
 
 @dataclass(frozen=True, slots=True)
+class NoRubric:
+    """What a drafter gave is no rubric, with the reason."""
+
+    reason: str
+
+
+Written = Rubric | NoRubric
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat: `role` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a reply as the server counted them; `cached` are those of the prompt that it had in store already."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Judgment:
     """A score on the aspect's scale and how it was obtained (`mode`)."""
 

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,15 @@ from calibrator.errors import RunError
 LEDGER = "ledger.jsonl"
 
 
-def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Append one JSON line and wait until it is on disk. Raises RunError if the place cannot be written to."""
+def append_line(path: Path, record: Mapping[str, Any], *, wait: bool = True) -> None:
+    """Append one JSON line and `wait` until it is on disk. Raises RunError if the place cannot be written to."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
             file.flush()
-            os.fsync(file.fileno())
+            if wait:
+                os.fsync(file.fileno())
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
 
@@ -107,13 +108,40 @@ class Journal:
     def __len__(self) -> int:
         return len(self._known)
 
+    def get(self, key: str) -> Any:
+        """Return the JSON value that stands under `key`, None if there is none."""
+        return self._known.get(key)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return all keys with their values, oldest first."""
+        return self._known.items()
+
+    def put(self, key: str, value: Any) -> None:
+        """Write a JSON value down under a key that is not there yet.
+
+        The system has it when this returns, so that no end of the process loses it; it is not waited for the disk,
+        which thousands of short replies could not afford.
+        """
+        append_line(self.path, {"key": key, "value": value}, wait=False)
+        self._known[key] = value
+
     def once(self, key: str, compute: Callable[[], Any]) -> Any:
         """Return the JSON value that stands under `key`; if there is none, compute it and write it down first."""
-        if key not in self._known:
-            value = compute()
-            append_line(self.path, {"key": key, "value": value})
-            self._known[key] = value
-        return self._known[key]
+        return next(self.each([key], lambda _: [compute()]))
+
+    def each(self, keys: Sequence[str], compute: Callable[[Sequence[int]], Iterable[Any]]) -> Iterator[Any]:
+        """Yield the value of each key; `compute` gives, in order, those of the places that are not there yet.
+
+        Each is written down, and on disk, before it is yielded.
+        """
+        missing = [place for place, key in enumerate(keys) if key not in self._known]
+        fresh = iter(compute(missing) if missing else ())
+        for key in keys:
+            if key not in self._known:
+                value = next(fresh)
+                append_line(self.path, {"key": key, "value": value})
+                self._known[key] = value
+            yield self._known[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +51,7 @@ def floor(prepared: Prepared, seed: int) -> float:
 def one_draft(prepared: Prepared, seed: int, criteria: int) -> float:
     """Return the test-side Spearman of a single draft at temperature 0 from all of train and dev."""
     known, test = prepared.split.train + prepared.split.dev, prepared.split.test.unseal(1)
-    rubric = CriteriaDrafter(size=criteria).draft(DraftRequest(prepared.aspect, known, 0.0, seed))
+    rubric = next(CriteriaDrafter(size=criteria).draft([DraftRequest(prepared.aspect, known, 0.0, seed)]))
     verdicts = CriteriaJudge(rubric, prepared.aspect.scale).judge(test)
     return objective_on("spearman", verdicts, test)
 
@@ -62,8 +61,7 @@ def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
     config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
     with tempfile.TemporaryDirectory() as folder:
         run = create_run(Path(folder), "floor", {})
-        drafter = CriteriaDrafter(config.objective, size=criteria)
-        method = replace(embedded(prepared.aspect, config.objective), drafter=drafter)
+        method = embedded(prepared.aspect, config.objective, size=criteria)
         outcome = calibrate(prepared, config, method, run, Ledger(Path(folder)))
     return outcome.result.test.judges[0].figures["spearman"].value or 0.0
 

@@ -6,15 +6,20 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from calibrator import __version__
 from calibrator.columns import Wanted
 from calibrator.errors import ConfigError
+from calibrator.judges.llm import MAX_TOKENS
+from calibrator.models.budget import parse_budget
+from calibrator.models.names import anchored_name, check_name
 from calibrator.validation import checked, first_fault, load_yaml
 
 Objective = Literal["spearman", "kendall", "pearson", "mae"]
 Protocol = Literal["default", "paper"]
+CRITERIA = "criteria"
+WITH_MODEL = {"trials": 4, "top_k": 3, "rounds": 2, "refinements": 4}
 
 
 class ColumnNames(BaseModel):
@@ -52,9 +57,12 @@ class ColumnNames(BaseModel):
 class RunConfig(BaseModel):
     """The configuration of a run, as it stands in `runs/<id>/config.json`.
 
-    `shots` up to 1 are fractions of the train side, above 1 numbers of exemplars; `trials` drafts are made of each
-    size at temperatures drawn from `temperature` (low, high). The best `top_k` are refined `refinements` times each,
-    in at most `rounds` rounds. `inputs` are digests of what the run depends on besides, filled in when it starts.
+    `model` judges (None: the embedded judge), `drafter` writes the rubrics: a model, "criteria" or both by comma (None:
+    whoever judges). `shots` up to 1 are fractions of the train side, above 1 numbers of exemplars (None: what suits the
+    drafter); `trials` drafts are made of each size at temperatures drawn from `temperature` (low, high). The best
+    `top_k` are refined `refinements` times each, in at most `rounds` rounds. `inputs` are digests of what the run
+    depends on besides, filled in when it starts. `budget`, `concurrency` and `cache` change what a run costs and how
+    long it takes, and not what it finds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,7 +80,13 @@ class RunConfig(BaseModel):
     protocol: Protocol = "default"
     objective: Objective = "spearman"
     seed: int = Field(default=0, ge=0)
-    shots: tuple[float, ...] = Field(default=(0.5, 0.75, 1.0), min_length=1)
+    model: str | None = None
+    drafter: str | None = None
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
+    budget: str | None = None
+    concurrency: int | None = Field(default=None, ge=1)
+    cache: bool = True
+    shots: tuple[float, ...] | None = Field(default=None, min_length=1)
     trials: int = Field(default=8, ge=1)
     temperature: tuple[float, float] = (0.0, 0.5)
     top_k: int = Field(default=5, ge=1)
@@ -87,10 +101,27 @@ class RunConfig(BaseModel):
 
     @field_validator("shots")
     @classmethod
-    def _positive(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if not all(0 < s <= 1 or (math.isfinite(s) and s > 1 and s == int(s)) for s in value):
+    def _positive(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if value and not all(0 < s <= 1 or (math.isfinite(s) and s > 1 and s == int(s)) for s in value):
             raise ValueError("give fractions up to 1 or whole numbers of exemplars, e.g. 0.5,1 or 3,5,8")
         return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _smaller_with_a_model(cls, settings: Any) -> Any:
+        """A judgment of a model takes a second where one of the embedded judge takes a tenth of a millisecond."""
+        return {**WITH_MODEL, **settings} if isinstance(settings, dict) and settings.get("model") else settings
+
+    @property
+    def drafters(self) -> tuple[str, ...]:
+        """Who drafts: names of models, or "criteria"."""
+        named = tuple(part.strip() for part in (self.drafter or "").split(",") if part.strip())
+        return named or (self.model or CRITERIA,)
+
+    @property
+    def calls(self) -> int | None:
+        """The cap on calls, None where there is none."""
+        return parse_budget(self.budget) if self.budget is not None else None
 
     @field_validator("temperature")
     @classmethod
@@ -111,6 +142,25 @@ def make_config(**settings: Any) -> RunConfig:
         raise ConfigError(f"--{where.split('.')[0].replace('_', '-')}: {problem}") from None
 
 
+def check_models(config: RunConfig) -> None:
+    """Raise ConfigError if judge and drafter do not go together, or one of them is named wrongly."""
+    for name in {config.model, *config.drafters} - {None, CRITERIA}:
+        check_name(str(name))
+    if config.model is None:
+        writers = [d for d in config.drafters if d != CRITERIA]
+        if writers:
+            problem = f"{writers[0]} writes free text, which the embedded judge cannot measure"
+            raise ConfigError(f"--drafter: {problem}; name a model that judges too: --model {writers[0]}")
+        asked = [o for o, v in (("--budget", config.budget), ("--concurrency", config.concurrency)) if v is not None]
+        if asked:
+            raise ConfigError(f"{asked[0]}: the embedded judge asks no model; name one: --model openai/gpt-4o-mini")
+    if len(set(config.drafters)) < len(config.drafters):
+        raise ConfigError(f"--drafter: '{config.drafter}' names one twice")
+    if CRITERIA not in config.drafters and any(s <= 1 for s in config.shots or ()):
+        raise ConfigError("--shots: a model is shown a number of exemplars, e.g. 3,5,8; fractions are for criteria")
+    _ = config.calls  # says what is wrong with it
+
+
 def anchored(config: RunConfig) -> RunConfig:
     """Return the configuration with the paths of its inputs made absolute, so that a run resumes from any folder."""
 
@@ -118,7 +168,11 @@ def anchored(config: RunConfig) -> RunConfig:
         return str(Path(path).resolve()) if path is not None and Path(path).exists() else path
 
     folders = {k: v.resolve() if (v := getattr(config, k)) else None for k in ("aspect_file", "data_dir")}
-    return config.model_copy(update={"data": whole(config.data), "test": whole(config.test), **folders})
+    named = {
+        "model": anchored_name(config.model) if config.model else None,
+        "drafter": ",".join(map(anchored_name, config.drafters)) if config.drafter else None,
+    }
+    return config.model_copy(update={"data": whole(config.data), "test": whole(config.test), **folders, **named})
 
 
 def read_settings(path: Path | None) -> dict[str, Any]:

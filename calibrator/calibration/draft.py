@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from calibrator.aspects import Aspect
 from calibrator.calibration.seeds import seed_for
 from calibrator.drafting.base import DraftRequest
 from calibrator.drafting.sampling import sample_exemplars
+from calibrator.judges.wording import in_words
 from calibrator.records import Item, Rubric
 from calibrator.texts import normalise
+
+SHARED = 0.85  # of their pairs of words, from which on two rubrics are one
 
 
 def draft_requests(
@@ -33,26 +37,33 @@ def draft_requests(
     return tuple(requests)
 
 
-def likeness(rubric: Rubric) -> frozenset[tuple[str, int]]:
-    """Return what near-duplicates share.
+def measured_alike(one: Rubric, other: Rubric) -> bool:
+    """Whether two rubrics hold the same criteria with the same weights, to a twentieth of the greatest."""
+    return _measures(one) == _measures(other)
 
-    That is the sentences of the steps in normal form; where steps are measured, the criteria with their weights to a
-    twentieth of the greatest.
-    """
+
+def worded_alike(one: Rubric, other: Rubric) -> bool:
+    """Whether two rubrics say nearly the same: of all pairs of neighbouring words, at least `SHARED` are in both."""
+    mine, others = _pairs(one), _pairs(other)
+    return len(mine & others) >= SHARED * len(mine | others)
+
+
+def _measures(rubric: Rubric) -> frozenset[tuple[str, int]]:
     measures = [m for s in rubric.steps for m in s.measures]
-    if not measures:
-        return frozenset((normalise(s.text), 0) for s in rubric.steps)
-    most = max(abs(m.weight) for m in measures) or 1.0
+    most = max((abs(m.weight) for m in measures), default=0.0) or 1.0
     return frozenset((m.criterion, round(20 * m.weight / most)) for m in measures)
 
 
-def distinct(rubrics: Iterable[tuple[str, Rubric]]) -> list[tuple[str, Rubric]]:
+def _pairs(rubric: Rubric) -> frozenset[tuple[str, str]]:
+    return frozenset(pair for sentence in in_words(rubric) for pair in pairwise(("", *normalise(sentence).split(), "")))
+
+
+def distinct(
+    rubrics: Iterable[tuple[str, Rubric]], alike: Callable[[Rubric, Rubric], bool]
+) -> list[tuple[str, Rubric]]:
     """Return the named rubrics without near-duplicates of an earlier one."""
-    seen = set()
-    kept = []
+    kept: list[tuple[str, Rubric]] = []
     for name, rubric in rubrics:
-        key = likeness(rubric)
-        if key not in seen:
-            seen.add(key)
+        if not any(alike(rubric, earlier) for _, earlier in kept):
             kept.append((name, rubric))
     return kept

@@ -7,9 +7,8 @@ from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.result import Side
-from calibrator.dataset import Dataset
 from calibrator.judges.base import Judge
-from calibrator.judges.frozen import Figures, FrozenJudge, JudgeFile, Origin, step_files
+from calibrator.judges.frozen import Figures, FrozenJudge, Origin, judge_file, step_files
 from calibrator.records import Rubric
 
 
@@ -29,7 +28,7 @@ def freeze(
     return FrozenJudge(
         calibrator=__version__,
         aspect=AspectFile.of(prepared.aspect),
-        judge=JudgeFile(method=method, id=judge.id, score_mode=judge.mode, texts=_texts(dataset)),
+        judge=judge_file(method, judge, prepared.roles),
         base=rubric.base,
         steps=step_files(rubric),
         origin=Origin(
@@ -48,11 +47,6 @@ def freeze(
         dev=_figures(dev),
         test=_figures(test),
     ).hashed()
-
-
-def _texts(dataset: Dataset) -> tuple[str, ...]:
-    source = ("source",) if dataset.mapped.source else ()
-    return (*source, *sorted(dataset.mapped.inputs), "output")
 
 
 def _figures(side: Side) -> Figures:

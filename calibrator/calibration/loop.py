@@ -1,46 +1,72 @@
 """The loop: draft, score, select, refine, refit, validate, freeze, in this order and nowhere else.
 
-Every rubric that is written, every verdict of the search and the one look at the test side go through the journal
-before they are used; a resumed run replays them, works out the rest anew, and ends in the same result. The paper's
-protocol (Auto-CSEval, Algorithm 1) draws exemplars from the development set it selects on, refines each of the top k as
-often as there were trials, once, and hands over the best of all as it is.
+Every reply of a model, every rubric that is written, every verdict of the search and the one look at the test side go
+through the journal before they are used; a resumed run replays them, works out the rest anew, and ends in the same
+result. The paper's protocol (Auto-CSEval, Algorithm 1) draws exemplars from the development set it selects on, refines
+each of the top k as often as there were trials, once, and hands over the best of all as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
-from calibrator.calibration.draft import distinct, draft_requests
+from calibrator.calibration.draft import distinct, draft_requests, measured_alike, worded_alike
 from calibrator.calibration.freeze import freeze
 from calibrator.calibration.method import Method
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.progress import Progress, Silent
 from calibrator.calibration.refine import refine_requests, worst_disagreements
 from calibrator.calibration.refit import refit
-from calibrator.calibration.result import CandidateLine, DataPart, DisagreementLine, RunResult, Side, SplitPart
+from calibrator.calibration.result import (
+    CandidateLine,
+    DataPart,
+    DisagreementLine,
+    RunResult,
+    Side,
+    SpentPart,
+    SplitPart,
+)
 from calibrator.calibration.score import make_candidate
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
 from calibrator.calibration.stop import gained
 from calibrator.calibration.validate import (
     CALIBRATED,
-    UNCALIBRATED,
     baselines,
     best_baseline,
     compared,
     signed,
     validate,
 )
-from calibrator.codec import rubric_from_json, rubric_to_json, verdicts_from_json, verdicts_to_json
+from calibrator.codec import verdicts_from_json, verdicts_to_json, written_from_json, written_to_json
+from calibrator.drafting.base import RefineRequest
 from calibrator.evaluation.agreement import failures_of
 from calibrator.judges.frozen import FrozenJudge, step_files
-from calibrator.records import Candidate, Item, Rubric
+from calibrator.models.recorded import spent_in
+from calibrator.records import Candidate, Item, NoRubric, Rubric, Written
 from calibrator.store import Journal, Ledger, Run
+
+Request = TypeVar("Request")
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a candidate comes from: its name, who wrote it, "draft" or the move, and what it was made from."""
+
+    name: str
+    by: str
+    origin: str
+    parent: str | None
+
+
+_Batch = tuple[Sequence[_Origin], Callable[[Sequence[int]], Iterable[object]]]
 
 
 @dataclass(slots=True)
@@ -56,6 +82,8 @@ class _Search:
     dev: tuple[Item, ...]
     scored: list[Candidate] = field(default_factory=list)
     rubrics: list[tuple[str, Rubric]] = field(default_factory=list)
+    origins: dict[str, _Origin] = field(default_factory=dict)
+    no_rubric: Counter[str] = field(default_factory=Counter)
     history: list[float] = field(default_factory=list)
 
     def run(self) -> tuple[Candidate, ...]:
@@ -64,39 +92,45 @@ class _Search:
         best = self.best()
         rounds = 1 if self.config.protocol == "paper" else self.config.rounds
         for number in range(1, rounds + 1):
-            if not (self.method.drafter.moves and gained(self.history)):
+            if not (self.method.refiner.moves and gained(self.history)):
                 break
             self.refine(number, best)
             best = self.best()
         return best
 
     def draft(self) -> None:
-        """Draft and score the first generation."""
-        config = self.config
-        requests = draft_requests(
-            self.prepared.aspect, self.train, config.shots, config.trials, config.temperature, config.seed
-        )
-        named = [(f"d{i:02d}", r) for i, r in enumerate(requests, 1)]
-        self._generation("drafting", [(n, partial(self.method.drafter.draft, r), "draft", None) for n, r in named])
+        """Draft and score the first generation: of every drafter, so many trials of each few-shot size."""
+        config, aspect, batches, count = self.config, self.prepared.aspect, [], 0
+        for drafter, sizes in self.method.drafters:
+            requests = draft_requests(aspect, self.train, sizes, config.trials, config.temperature, config.seed)
+            lines = [
+                _Origin(f"d{k:02d}", drafter.id, "draft", None) for k in range(count + 1, count + len(requests) + 1)
+            ]
+            batches.append((lines, partial(_chosen, drafter.draft, requests)))
+            count += len(requests)
+        self._generation("drafting", batches)
 
     def refine(self, number: int, best: Sequence[Candidate]) -> None:
         """Refine the best and score what comes of it."""
-        config, made = self.config, []
+        config, refiner = self.config, self.method.refiner
+        lines: list[_Origin] = []
+        requests: list[RefineRequest] = []
         for candidate in best:
-            requests = refine_requests(
+            wanted = refine_requests(
                 self.prepared.aspect,
                 candidate,
                 self.dev,
                 self.train,
-                self.method.drafter.moves,
+                refiner.moves,
                 config.trials if config.protocol == "paper" else config.refinements,
                 config.temperature,
                 seed_for(config.seed, "round", number),
             )
-            for trial, request in enumerate(requests, 1):
+            for trial, request in enumerate(wanted, 1):
                 name = f"{candidate.name}.r{number}{request.move[0]}{trial}"
-                made.append((name, partial(self.method.drafter.refine, request), request.move, candidate.name))
-        self._generation(f"refining, round {number}", made)
+                lines.append(_Origin(name, refiner.id, request.move, candidate.name))
+            requests += wanted
+        self._generation(f"refining, round {number}", [(lines, partial(_chosen, refiner.refine, requests))])
 
     def best(self) -> tuple[Candidate, ...]:
         """The top k of all candidates so far."""
@@ -105,29 +139,43 @@ class _Search:
         self.progress.best(self.history[-1])
         return best
 
-    def _generation(self, phase: str, made: Iterable[tuple[str, Callable[[], Rubric], str, str | None]]) -> None:
-        made = list(made)
-        self.progress.phase(phase, len(made))
+    def _generation(self, phase: str, batches: Sequence[_Batch]) -> None:
+        """Have rubrics written, drop what is none or nearly one there is, and score the others."""
+        self.progress.phase(phase, sum(len(lines) for lines, _ in batches))
         known = len(self.rubrics)
-        origins = {}
-        for name, write, origin, parent in made:
-            value = self.journal.once(f"rubric/{name}", partial(_written, write))
-            self.rubrics.append((name, rubric_from_json(value)))
-            origins[name] = (origin, parent)
-            self.progress.advance(0)
-        new = [pair for pair in distinct(self.rubrics) if pair in self.rubrics[known:]]
-        self.progress.phase(f"scoring ({phase})", len(new))
+        for lines, write in batches:
+            for line, value in zip(lines, self.journal.each([f"rubric/{n.name}" for n in lines], write), strict=True):
+                self._take(line, written_from_json(value))
+        alike = worded_alike if self.method.worded else measured_alike
+        fresh = self.rubrics[known:]
+        new = [pair for pair in distinct(self.rubrics, alike) if pair in fresh]
+        self.progress.phase(f"scoring ({phase})", len(new), len(self.dev))
         for name, rubric in new:
-            self.scored.append(self._score(name, rubric, *origins[name]))
+            self.scored.append(self._score(self.origins[name], rubric))
             self.progress.advance(len(self.dev))
             self.progress.best(max((c.value for c in self.scored if c.value is not None), default=float("nan")))
 
-    def _score(self, name: str, rubric: Rubric, origin: str, parent: str | None) -> Candidate:
-        stored = self.journal.once(
-            f"verdicts/{name}", lambda: verdicts_to_json(self.method.judge(rubric).judge(self.dev))
-        )
-        verdicts = verdicts_from_json(stored)
-        return make_candidate(name, rubric, verdicts, self.dev, self.config.objective, origin, parent)
+    def _take(self, line: _Origin, written: Written) -> None:
+        if isinstance(written, NoRubric):
+            self.no_rubric[written.reason] += 1
+        else:
+            self.rubrics.append((line.name, written))
+            self.origins[line.name] = line
+        self.progress.advance(0)
+
+    def _score(self, line: _Origin, rubric: Rubric) -> Candidate:
+        def judged() -> object:
+            return verdicts_to_json(self.method.judge(rubric).judge(self.dev))
+
+        verdicts = verdicts_from_json(self.journal.once(f"verdicts/{line.name}", judged))
+        return make_candidate(line.name, rubric, verdicts, self.dev, self.config.objective, line.origin, line.parent)
+
+
+def _chosen(
+    write: Callable[[Sequence[Request]], Iterable[Written]], requests: Sequence[Request], places: Sequence[int]
+) -> Iterator[dict[str, object]]:
+    """Yield what is written for the requests at some places, fit for the journal."""
+    return map(written_to_json, write([requests[place] for place in places]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,26 +188,33 @@ class Outcome:
 
 
 def calibrate(
-    prepared: Prepared, config: RunConfig, method: Method, run: Run, ledger: Ledger, progress: Progress | None = None
+    prepared: Prepared,
+    config: RunConfig,
+    method: Method,
+    run: Run,
+    ledger: Ledger,
+    progress: Progress | None = None,
+    journal: Journal | None = None,
 ) -> Outcome:
     """Run the calibration.
 
-    The same configuration, data and replies give the same result; a run that was killed goes on from its journal.
-    Raises CalibrationError if no rubric may be handed over.
+    The same configuration, data and replies give the same result; a run that was killed goes on from its `journal`
+    (the run's own, opened here unless the models of `method` write to it already). Raises CalibrationError if no rubric
+    may be handed over, and what the models of `method` raise.
     """
     split, paper = prepared.split, config.protocol == "paper"
     known = split.train + split.dev
     sides = (known, known) if paper else (split.train, split.dev)
-    search = _Search(prepared, config, method, run.journal(), progress or Silent(), *sides)
+    journal = run.journal() if journal is None else journal
+    search = _Search(prepared, config, method, journal, progress or Silent(), *sides)
     best = search.run()
-    final = best[0].rubric if paper else refit(method.drafter, prepared.aspect, best, known, config.seed)
+    final = refit(None if paper else method.refit, prepared.aspect, best, known, config.seed)
 
-    search.progress.phase("validating", 1)
-    judge = method.judge(final)
-    others = baselines(prepared.aspect, known, method.judge(method.start(known)))
-    preferred = best_baseline(others, known, config.objective, config.seed)
-    winner = method.judge(best[0].rubric)
-    on_dev = {CALIBRATED: winner, UNCALIBRATED: others[UNCALIBRATED]}
+    search.progress.phase("validating", 1, len(search.dev) + 2 * len(split.test))
+    judge, winner = method.judge(final), method.judge(best[0].rubric)
+    others = baselines(prepared.aspect, known, method.start_name, method.judge(method.start(known)))
+    preferred = best_baseline(others, search.dev, config.objective, config.seed)
+    on_dev = {CALIBRATED: winner, method.start_name: others[method.start_name]}
     dev = compared(on_dev, search.dev, split, config.resamples, signed("dev", winner, best[0].rubric))
 
     def enter_look() -> int:
@@ -171,7 +226,7 @@ def calibrate(
         return validate(on_test, split, enter_look, config.resamples, whose).model_dump(mode="json")
 
     test = Side.model_validate(search.journal.once("validated", look_at_test))
-    frozen = freeze(prepared, config, method.name, judge, method.drafter.id, final, best[0].name, dev, test)
+    frozen = freeze(prepared, config, method.name, judge, method.drafter, final, best[0].name, dev, test)
     search.progress.advance(0)
     return Outcome(_result(search, best[0], final, frozen, dev, test, preferred), frozen, enter_look())
 
@@ -203,12 +258,18 @@ def _result(
         ),
         protocol=config.protocol,
         objective=config.objective,
+        method=frozen.judge.method,
         judge=frozen.judge.id,
-        drafter=search.method.drafter.id,
+        drafter=search.method.drafter,
+        no_rubric=dict(sorted(search.no_rubric.items())),
         near_duplicates=len(search.rubrics) - len(search.scored),
         judgments=len(search.scored) * len(search.dev),
+        spent={
+            name: SpentPart(replies=s.replies, prompt_tokens=s.prompt, completion_tokens=s.completion)
+            for name, s in sorted(spent_in(search.journal).items())
+        },
         history=tuple(round(v, 6) for v in search.history),
-        candidates=tuple(_line(c) for c in search.scored),
+        candidates=tuple(_line(c, search.origins[c.name].by) for c in search.scored),
         winner=winner.name,
         base=final.base,
         steps=step_files(final),
@@ -223,17 +284,14 @@ def _result(
     )
 
 
-def _written(write: Callable[[], Rubric]) -> dict[str, object]:
-    return rubric_to_json(write())
-
-
 def _size(items: Sequence[Item]) -> tuple[int, int]:
     return len(items), len({i.group for i in items})
 
 
-def _line(candidate: Candidate) -> CandidateLine:
+def _line(candidate: Candidate, by: str) -> CandidateLine:
     return CandidateLine(
         name=candidate.name,
+        by=by,
         origin=candidate.origin,
         parent=candidate.parent,
         value=None if candidate.value is None else round(candidate.value, 6),

@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 
 from calibrator.aspects import Aspect, AspectFile, find_aspect, parse_scale, read_aspect
 from calibrator.calibration.config import RunConfig
+from calibrator.calibration.method import Method
 from calibrator.catalog import Source, open_source
 from calibrator.columns import map_columns
 from calibrator.criteria import VERSION
 from calibrator.dataset import Dataset, rated_items
-from calibrator.drafting.base import Drafter
+from calibrator.drafting.llm import LLMDrafter
 from calibrator.errors import ConfigError, RunError
+from calibrator.prompts import draft_prompt, item_texts, prompts_digest, score_prompt
 from calibrator.split import Split, refuse_overlap, split_items
 from calibrator.texts import digest
+
+LETTERS_A_TOKEN = 4.0  # what English takes with most tokenisers
+STEPS_TAKEN = ("x" * 150,) * 6  # steps of an average rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +37,21 @@ class Prepared:
         """All that was counted and let pass."""
         return self.dataset.warnings + (self.test.warnings if self.test else ())
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The texts of an item that a judge is given, the rated one last."""
+        mapped = self.dataset.mapped
+        return (*(("source",) if mapped.source else ()), *sorted(mapped.inputs), "output")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a run is, at most."""
+    """How much work a run is, at most; `tokens` are those of all prompts by an estimate, None if no model is asked."""
 
     drafts: int
     refinements: int
     judgments: int
+    tokens: int | None
 
 
 def prepare(config: RunConfig) -> Prepared:
@@ -56,19 +68,20 @@ def prepare(config: RunConfig) -> Prepared:
         refuse_overlap(dataset.items, test.items, config.test)
     split = split_items(dataset.items, config.seed, test.items if test else None, str(dataset.path))
     prepared = Prepared(aspect, chosen, dataset, test, split)
-    for part, now in inputs_of(prepared).items():
+    for part, now in inputs_of(prepared, config).items():
         if config.inputs and config.inputs[part] != now:
             raise RunError(f"{dataset.path}: the {part} has changed since this run was started; start a new run")
     return prepared
 
 
-def inputs_of(prepared: Prepared) -> dict[str, str]:
-    """Return the digests of what a run depends on beside its configuration: the data, the aspect, the measurements."""
+def inputs_of(prepared: Prepared, config: RunConfig) -> dict[str, str]:
+    """Return the digests of what a run depends on beside its configuration: data, aspect, measurements, prompts."""
     test = prepared.test.digest if prepared.test else ""
     return {
         "data": f"{prepared.dataset.digest}{test}",
         "aspect": digest(AspectFile.of(prepared.aspect).model_dump(mode="json")),
         "version of the criteria": str(VERSION),
+        **({"prompts": prompts_digest()} if config.model else {}),
     }
 
 
@@ -92,13 +105,33 @@ def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> Dataset:
     return rated_items(source.table, mapped, aspect.scale, source.name)
 
 
-def plan(config: RunConfig, prepared: Prepared, drafter: Drafter) -> Plan:
-    """Return the most drafts, refinements and judgments that the run will take."""
-    drafts = len(config.shots) * config.trials
+def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
+    """Return the most drafts, refinements, judgments and prompt tokens that the run will take."""
+    drafts = sum(len(sizes) for _, sizes in method.drafters) * config.trials
     rounds = 1 if config.protocol == "paper" else config.rounds
     each = config.trials if config.protocol == "paper" else config.refinements
-    refinements = rounds * config.top_k * each if drafter.moves else 0
-    return Plan(drafts, refinements, (drafts + refinements) * development_size(config, prepared))
+    refinements = rounds * config.top_k * each if method.refiner.moves else 0
+    judgments = (drafts + refinements) * development_size(config, prepared)
+    if not method.worded:
+        return Plan(drafts, refinements, judgments, None)
+    # The zero-shot judge on dev, and it and the calibrated one on test.
+    judgments += development_size(config, prepared) + 2 * len(prepared.split.test)
+    return Plan(drafts, refinements, judgments, prompt_tokens(prepared, method, config.trials, refinements, judgments))
+
+
+def prompt_tokens(prepared: Prepared, method: Method, trials: int, refinements: int, judgments: int) -> int:
+    """Return an estimate of the tokens of all prompts, for `LETTERS_A_TOKEN` letters each.
+
+    Items are taken to be as long as those of train and dev on average, and rubrics to have `STEPS_TAKEN`.
+    """
+    items, aspect, roles = prepared.split.train + prepared.split.dev, prepared.aspect, prepared.roles
+    texts = sum(len(t) for i in items for t in item_texts(i).values()) / max(1, len(items))
+    score = sum(len(p.text) for p in score_prompt(aspect, STEPS_TAKEN, roles).parts) + texts
+    frame = len(draft_prompt(aspect, roles, ())[0].content)
+    models = [sizes for drafter, sizes in method.drafters if isinstance(drafter, LLMDrafter)]
+    written = sum(trials * (frame + size * (texts + 40)) for sizes in models for size in sizes)
+    refined = refinements * (frame + sum(map(len, STEPS_TAKEN)) + 3 * (texts + 100)) if models else 0
+    return round((judgments * score + written + refined) / LETTERS_A_TOKEN)
 
 
 def development_size(config: RunConfig, prepared: Prepared) -> int:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Protocol
+
+from calibrator.models.recorded import Spent
+from calibrator.records import Verdict
 
 
 class Progress(Protocol):
     """Hears of phases and of what they come to."""
 
-    def phase(self, name: str, total: int) -> None:
-        """A phase begins that will handle `total` candidates."""
+    def phase(self, name: str, total: int, each: int = 1) -> None:
+        """A phase begins that will handle `total` candidates, each in up to `each` judgments."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """One more verdict on the candidate at work; only judges that take their time tell it."""
+
+    def spent(self, model: str, spent: Spent) -> None:
+        """What a model was used for so far."""
 
     def advance(self, judgments: int) -> None:
         """One more candidate of the phase is done; it took so many judgments."""
@@ -21,7 +31,21 @@ class Progress(Protocol):
 class Silent:
     """Tells nobody."""
 
-    def phase(self, name: str, total: int) -> None:
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Say nothing."""
+
+    def phase(self, name: str, total: int, each: int = 1) -> None:
+        """Say nothing."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Say nothing."""
+
+    def spent(self, model: str, spent: Spent) -> None:
         """Say nothing."""
 
     def advance(self, judgments: int) -> None:

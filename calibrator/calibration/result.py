@@ -38,10 +38,19 @@ class Side(_Part):
     signature: str
 
 
+class SpentPart(_Part):
+    """What a model was used for: different requests answered and their tokens."""
+
+    replies: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class CandidateLine(_Part):
-    """One candidate of the search and its objective on the development set."""
+    """One candidate of the search, who wrote it, and its objective on the development set."""
 
     name: str
+    by: str
     origin: str
     parent: str | None
     value: float | None
@@ -89,10 +98,13 @@ class RunResult(_Part):
     split: SplitPart
     protocol: str
     objective: str
+    method: str
     judge: str
     drafter: str
+    no_rubric: dict[str, int]
     near_duplicates: int
     judgments: int
+    spent: dict[str, SpentPart]
     history: tuple[float, ...]
     candidates: tuple[CandidateLine, ...]
     winner: str

@@ -17,24 +17,24 @@ from calibrator.records import Item, Rubric
 from calibrator.split import Split
 from calibrator.texts import digest
 
-CALIBRATED, UNCALIBRATED, LENGTH, CONSTANT = "calibrated", "uncalibrated", "length only", "constant"
+CALIBRATED, LENGTH, CONSTANT = "calibrated", "length only", "constant"
 
 
-def baselines(aspect: Aspect, known: Sequence[Item], uncalibrated: Judge) -> dict[str, Judge]:
-    """Return the judges to beat, fitted on `known` (train and dev) where there is anything to fit.
+def baselines(aspect: Aspect, known: Sequence[Item], start_name: str, start: Judge) -> dict[str, Judge]:
+    """Return the judges to beat, `start` first; those with anything to fit are fitted on `known` (train and dev).
 
     The constant is the median rating, which has the least mean absolute error of all constants.
     """
     return {
-        UNCALIBRATED: uncalibrated,
+        start_name: start,
         LENGTH: LengthJudge.fitted(known, aspect.scale),
         CONSTANT: ConstantJudge(statistics.median(i.human or 0.0 for i in known)),
     }
 
 
-def best_baseline(others: Mapping[str, Judge], known: Sequence[Item], objective: str, seed: int) -> str:
-    """Return the name of the baseline with the best objective on `known`: chosen without the test side."""
-    agreements = compare(others, known, seed, resamples=1).agreements
+def best_baseline(others: Mapping[str, Judge], dev: Sequence[Item], objective: str, seed: int) -> str:
+    """Return the name of the baseline with the best objective on `dev`: chosen without the test side."""
+    agreements = compare(others, dev, seed, resamples=1).agreements
     better = -1 if objective == "mae" else 1
 
     def merit(name: str) -> float:

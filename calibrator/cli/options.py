@@ -23,6 +23,18 @@ Runs = Annotated[Path, typer.Option("--runs-dir", help="Where runs are kept.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the outcome.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output, nothing else.")]
 
+MODELS = "Models"
+Budget = Annotated[
+    str | None, typer.Option(help="Stop cleanly after so many calls: 2000calls.", rich_help_panel=MODELS)
+]
+Concurrency = Annotated[
+    int | None, typer.Option(help="Requests in flight; 16, and 1 for local/.", rich_help_panel=MODELS)
+]
+Cache = Annotated[
+    bool | None,
+    typer.Option("--cache/--no-cache", help="Keep replies for other runs ($CALIBRATOR_CACHE).", rich_help_panel=MODELS),
+]
+
 _PANEL = "Columns (guessed from the usual names; 'none' switches a guess off)"
 Source = Annotated[str | None, typer.Option(help="What the text answers or sums up.", rich_help_panel=_PANEL)]
 Output = Annotated[str | None, typer.Option(help="The rated text.", rich_help_panel=_PANEL)]

@@ -14,6 +14,9 @@ def resume(
     name: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a part of it, its folder, or 'last'.")],
     runs_dir: o.Runs = Path("runs"),
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Another place for the frozen judge.")] = None,
+    budget: o.Budget = None,
+    concurrency: o.Concurrency = None,
+    cache: o.Cache = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -21,4 +24,6 @@ def resume(
     from calibrator.cli.work import again
     from calibrator.store import find_run
 
-    again(find_run(runs_dir, name), out, quiet=quiet, as_json=as_json)
+    changed = {"out": out, "budget": budget, "concurrency": concurrency, "cache": cache}
+    given = {k: v for k, v in changed.items() if v is not None}
+    again(find_run(runs_dir, name), given, quiet=quiet, as_json=as_json)

@@ -51,6 +51,27 @@ def run(
         int | None, typer.Option(help="Refinements of each candidate.", rich_help_panel=SEARCH)
     ] = None,
     resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples.", rich_help_panel=SEARCH)] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Who judges: openai/<m>, vllm/<m>, local/smollm2, http://host/v1#<m> …; else the embedded judge.",
+            rich_help_panel=o.MODELS,
+        ),
+    ] = None,
+    drafter: Annotated[
+        str | None,
+        typer.Option(
+            help="Who writes rubrics: a model, criteria, or both by comma; else the judge.", rich_help_panel=o.MODELS
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens of a judgment's reply.", rich_help_panel=o.MODELS)
+    ] = None,
+    budget: o.Budget = None,
+    concurrency: o.Concurrency = None,
+    cache: o.Cache = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the frozen judge goes.")] = None,
     runs_dir: o.Runs = Path("runs"),
     config: Annotated[Path | None, typer.Option(help="Settings; calibrate.yaml if it is there.")] = None,
@@ -79,6 +100,12 @@ def run(
         "rounds": rounds,
         "refinements": refinements,
         "resamples": resamples,
+        "model": model,
+        "drafter": drafter,
+        "max_tokens": max_tokens,
+        "budget": budget,
+        "concurrency": concurrency,
+        "cache": cache,
         "out": out,
     }
     settings = read_settings(config) | {k: v for k, v in said.items() if v is not None}

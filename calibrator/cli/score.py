@@ -21,15 +21,22 @@ def score(
     output: o.Output = None,
     inputs: o.Input = None,
     encoding: o.Encoding = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="Another model than the judge's own: its address elsewhere.", rich_help_panel=o.MODELS
+        ),
+    ] = None,
+    budget: o.Budget = None,
+    concurrency: o.Concurrency = None,
+    cache: o.Cache = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Score texts with a frozen judge: two columns are added, the score and why there is none."""
     from calibrator.calibration.config import ColumnNames
+    from calibrator.cli.scoring import Use, score_with
     from calibrator.columns import Wanted
-    from calibrator.judges.build import load_judge
-    from calibrator.judges.scoring import score_file
 
     named = ColumnNames.model_validate(o.columns(source, output, None, None, None, None, None, inputs))
-    scored = score_file(file, load_judge(rubric), named.over(Wanted()), out=out, column=column, encoding=encoding)
-    if not quiet:
-        typer.echo(scored.told())
+    use = Use(model, budget, concurrency, cache is not False)
+    score_with(file, rubric, named.over(Wanted()), use, out=out, column=column, encoding=encoding, quiet=quiet)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from calibrator import __version__
-from calibrator.calibration.config import RunConfig, anchored, make_config
+from calibrator.calibration.config import RunConfig, anchored, check_models, make_config
 from calibrator.calibration.loop import Outcome, calibrate
-from calibrator.calibration.method import embedded
+from calibrator.calibration.method import Method, embedded, with_model
 from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
-from calibrator.calibration.progress import Silent
-from calibrator.errors import RunError
+from calibrator.calibration.progress import Progress, Silent
+from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
+from calibrator.models.build import Access, Connections
+from calibrator.models.cache import cache_folder
+from calibrator.models.recorded import Spent, spent_in
 from calibrator.report.console import make_console, tell_aside
 from calibrator.report.markdown import cautions, report, verdict_line
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
@@ -24,24 +29,32 @@ INTERRUPTED = 130
 
 def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
     """Begin a new run and see it through."""
+    check_models(config)
     prepared = prepare(config)
     check_place(_out(config, prepared))
+    with Connections(_access(config)) as connections:  # whatever is absent is said before there is a run
+        _method(config, prepared, connections, Silent())
     Ledger(runs).check()
-    config = anchored(config).model_copy(update={"inputs": inputs_of(prepared)})
+    config = anchored(config)
+    config = config.model_copy(update={"inputs": inputs_of(prepared, config)})
     run = create_run(runs, prepared.aspect.name, config.model_dump(mode="json"))
     see_through(run, config, prepared, quiet=quiet, as_json=as_json)
 
 
-def again(run: Run, out: Path | None, *, quiet: bool, as_json: bool) -> None:
-    """Take up a run where it stopped; a finished one is replayed and shown again, and only `out` is written anew."""
+def again(run: Run, changed: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Take up a run where it stopped; a finished one is replayed and shown again, and only `out` is written anew.
+
+    `changed` are settings that do not change what the run finds: out, budget, concurrency, cache.
+    """
     stored = run.config()
     if stored.get("version") != __version__:
         problem = f"{run.id} was started with calibrator {stored.get('version')}, this is {__version__}"
         raise RunError(f"{problem}; start a new run, or install that version")
-    config = make_config(**(stored | ({"out": out} if out else {})))
+    config = make_config(**{**stored, **changed})
+    check_models(config)
     prepared = prepare(config)
     check_place(_out(config, prepared))
-    hand_over = out is not None or run.result() is None
+    hand_over = "out" in changed or run.result() is None
     see_through(run, config, prepared, quiet=quiet, as_json=as_json, hand_over=hand_over)
 
 
@@ -50,21 +63,27 @@ def see_through(
 ) -> None:
     """Calibrate, write result, report and frozen judge, and print the outcome. Ctrl-C exits with 130."""
     console = make_console(quiet=quiet or as_json)
-    method = embedded(prepared.aspect, config.objective)
+    live: Silent | LiveProgress = Silent() if quiet or as_json else LiveProgress(console)
     try:
         with run.held():
-            show_plan(console, prepared, config, plan(config, prepared, method.drafter), method.name)
-            if quiet or as_json:
-                tell_aside(prepared.warnings)
-                outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), Silent())
-            else:
-                with LiveProgress(console) as progress:
-                    outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), progress)
+            journal = run.journal()
+            with Connections(_access(config), journal, live.spent) as connections:
+                method = _method(config, prepared, connections, live)
+                show_plan(console, prepared, config, plan(config, prepared, method), method)
+                if quiet or as_json:
+                    tell_aside(prepared.warnings)
+                with live:
+                    outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), live, journal)
             out = _out(config, prepared)
-            report_path = _write(run, outcome, out, hand_over)
+            report_path = _write(run, outcome, out, hand_over, spent_in(journal))
     except KeyboardInterrupt:
-        print(f"\nStopped; nothing is lost. Go on with: calibrate resume {run.id}{_where(run)}", file=sys.stderr)
+        print(f"\nStopped; nothing is lost. Go on with: {_resume(run)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+    except BudgetSpent as error:
+        raise BudgetSpent(f"{error}; nothing is lost. Go on with a higher one: {_resume(run)} --budget …") from None
+    except ModelError as error:
+        error.args = (f"{error}. Nothing is lost; go on with: {_resume(run)}",)
+        raise
     result, look = outcome.result, outcome.look
     if as_json:
         summary = {"run": run.id, "look": look, "frozen": str(out), "report": str(report_path)}
@@ -76,10 +95,20 @@ def see_through(
         show_result(console, result, look, str(out), str(report_path))
 
 
-def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool) -> Path:
+def _access(config: RunConfig) -> Access:
+    return Access(config.concurrency, config.calls, cache_folder() if config.cache else None)
+
+
+def _method(config: RunConfig, prepared: Prepared, connections: Connections, progress: Progress) -> Method:
+    if config.model is None:
+        return embedded(prepared.aspect, config.objective, config.shots)
+    return with_model(config, prepared.aspect, prepared.roles, connections, progress.verdict)
+
+
+def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool, paid: Mapping[str, Spent]) -> Path:
     """Write everything into the run's folder first, then the frozen judge to its place; return where the report is."""
     outcome.frozen.save(run.folder / "frozen.yaml")
-    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out)))
+    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out), paid))
     run.write("result.json", outcome.result.model_dump_json(indent=1) + "\n")
     if hand_over:
         replaced = check_place(out)
@@ -93,5 +122,6 @@ def _out(config: RunConfig, prepared: Prepared) -> Path:
     return config.out or Path("rubrics") / "frozen" / f"{prepared.aspect.name}.yaml"
 
 
-def _where(run: Run) -> str:
-    return "" if run.folder.parent == Path("runs") else f" --runs-dir {run.folder.parent}"
+def _resume(run: Run) -> str:
+    where = "" if run.folder.parent == Path("runs") else f" --runs-dir {run.folder.parent}"
+    return f"calibrate resume {run.id}{where}"

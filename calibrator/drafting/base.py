@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from calibrator.aspects import Aspect
-from calibrator.records import Disagreement, Item, Rubric
+from calibrator.records import Disagreement, Item, Rubric, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,10 @@ class RefineRequest:
 
 
 class Drafter(Protocol):
-    """Writes rubrics. A drafter sees only what a request holds."""
+    """Writes rubrics. A drafter sees only what a request holds, and gives one answer to each request, in their order.
+
+    The same request gives the same answer, whatever stands beside it.
+    """
 
     @property
     def id(self) -> str:
@@ -50,15 +53,8 @@ class Drafter(Protocol):
     def moves(self) -> tuple[str, ...]:
         """The moves it knows for refining; those of Auto-CSEval are modify, paraphrase, add, calibrate."""
 
-    def draft(self, request: DraftRequest) -> Rubric:
-        """Return a rubric for the aspect."""
+    def draft(self, requests: Sequence[DraftRequest]) -> Iterable[Written]:
+        """Yield a rubric for each request."""
 
-    def refine(self, request: RefineRequest) -> Rubric:
-        """Return a changed rubric; the old one if the move finds nothing to change."""
-
-    def refit(self, aspect: Aspect, rubrics: Sequence[Rubric], items: Sequence[Item], seed: int) -> Rubric:
-        """Return the rubric to hand over, made of `rubrics` (the best of a search, best first) on all `items`.
-
-        A drafter that fits makes one that they have in common and fits it to all items; a drafter of free text, which
-        has nothing to fit, returns the first unchanged.
-        """
+    def refine(self, requests: Sequence[RefineRequest]) -> Iterable[Written]:
+        """Yield a changed rubric for each request; the old one if the move finds nothing to change."""

@@ -7,7 +7,7 @@ count the same way are one sentence. Temperature perturbs which criteria are pre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,20 +57,26 @@ class CriteriaDrafter:
         self._measured = measured or Measured()
         self._size = size
 
-    def draft(self, request: DraftRequest) -> Rubric:
-        """Return a rubric fitted to the exemplars; at temperature t a criterion's merit varies by a factor of e^±t."""
+    def draft(self, requests: Sequence[DraftRequest]) -> Iterator[Rubric]:
+        """Yield rubrics fitted to the exemplars; at temperature t a criterion's merit varies by a factor of e^±t."""
+        return map(self._drafted, requests)
+
+    def _drafted(self, request: DraftRequest) -> Rubric:
         rng = np.random.default_rng(request.seed)
         fit = self._fit(request.exemplars, np.ones(len(request.exemplars)), rng)
         favour = np.exp(request.temperature * rng.standard_normal(len(CRITERIA)))
         return self._rubric(request.aspect, fit, project(fit.z, fit.fitted, self._size, favour))
 
-    def refine(self, request: RefineRequest) -> Rubric:
-        """Return the rubric after one move, its weights fitted anew with the disagreements counting more.
+    def refine(self, requests: Sequence[RefineRequest]) -> Iterator[Rubric]:
+        """Yield each rubric after one move, its weights fitted anew with the disagreements counting more.
 
         modify: only the weights change. paraphrase: one step is put in terms of the unused criterion most like it.
         add: the criterion that explains most of what the rubric misses joins it, in place of the weakest if it is
         full. calibrate: the weakest step goes.
         """
+        return map(self._refined, requests)
+
+    def _refined(self, request: RefineRequest) -> Rubric:
         rng = np.random.default_rng(request.seed)
         disputed = {d.item.key: d.item for d in request.disagreements}
         items = (*(i for i in request.exemplars if i.key not in disputed), *disputed.values())

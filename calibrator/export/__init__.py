@@ -6,42 +6,36 @@ import json
 from collections.abc import Callable
 
 from calibrator.judges.frozen import FrozenJudge, StepFile, dump
-from calibrator.prompts import score_prompt
-
-WEIGHT_WORDS = ((0.75, "decisive"), (0.4, "strong"), (0.15, "moderate"), (0.0, "slight"))
-
-
-def weight_in_words(step: StepFile, steps: tuple[StepFile, ...]) -> str:
-    """Return how much a step counts beside the weightiest of all: decisive, strong, moderate or slight."""
-    most = max((abs(s.worth) for s in steps), default=0.0)
-    share = abs(step.worth) / most if most else 0.0
-    return next(word for least, word in WEIGHT_WORDS if share >= least)
+from calibrator.judges.wording import in_words, weight_in_words, worth
+from calibrator.prompts import MARK, score_prompt
+from calibrator.records import Rubric
 
 
 def to_prompt(frozen: FrozenJudge) -> str:
-    """Return text to paste into a chat: the rubric, with places for the texts to be rated."""
-    aspect = frozen.aspect.aspect()
-    names = [
-        aspect.called("source"),
-        *(n for r, n in aspect.fields.items() if r not in ("source", "output", "reference")),
-    ]
-    texts = {name: f"<paste the {name} here>" for name in [*names, aspect.called("output")]}
-    steps = [_weighed(s, frozen.steps) for s in frozen.steps]
-    return score_prompt(aspect, steps, texts)
+    """Return text to paste into a chat: what an LLM judge asks, or a criteria rubric put the same way.
+
+    The texts to be rated have their places behind the mark that quotes them.
+    """
+    aspect, roles = frozen.aspect.aspect(), frozen.judge.texts
+    prompt = frozen.prompt() if frozen.judge.asked else score_prompt(aspect, in_words(frozen.rubric()), roles)
+    return prompt.shown({p.slot: f"{MARK}<paste the {aspect.called(p.slot)} here>" for p in prompt.parts if p.slot})
 
 
-def _weighed(step: StepFile, steps: tuple[StepFile, ...]) -> str:
-    return f"{step.text} ({weight_in_words(step, steps).capitalize()}.)" if step.measures else step.text
+def rubric_lines(files: tuple[StepFile, ...], base: float, method: str) -> list[str]:
+    """Return the steps as a numbered Markdown list.
 
-
-def rubric_lines(steps: tuple[StepFile, ...], base: float) -> list[str]:
-    """Return the steps as a numbered Markdown list, each with its weight in words and in points of the scale."""
-    lines = []
+    Behind a measured one stands how much it counts: in words and in points of the scale, or, where a model reads the
+    steps, as the model reads it.
+    """
+    if method != "criteria":
+        read = in_words(Rubric("", tuple(f.step() for f in files)))
+        return [f"{number}. {text}" for number, text in enumerate(read, 1)] or ["(No steps: the definition alone.)"]
+    lines, steps = [], tuple(f.step() for f in files)
     if any(s.measures for s in steps):
         about = "A step moves it by the points behind it when all it looks at is one standard deviation above average."
         lines += [f"An average text scores {base:.2f}. {about}", ""]
     for number, step in enumerate(steps, 1):
-        weight = f" — *{weight_in_words(step, steps)}*, {step.worth:+.2f}" if step.measures else ""
+        weight = f" — *{weight_in_words(step, steps)}*, {worth(step):+.2f}" if step.measures else ""
         lines.append(f"{number}. {step.text}{weight}")
     return lines
 
@@ -60,7 +54,7 @@ def to_markdown(frozen: FrozenJudge) -> str:
         f"{aspect.definition}\n",
         f"Scale: {aspect.scale}; {aspect.better} is better.\n",
         "## Steps\n",
-        *rubric_lines(frozen.steps, frozen.base),
+        *rubric_lines(frozen.steps, frozen.base, frozen.judge.method),
         "\n## How well it agrees with the humans\n",
         "| measure | dev | test | 95 % interval (test) |\n|---|---|---|---|",
         *rows,

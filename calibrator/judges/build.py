@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 
 from calibrator.aspects import Aspect
 from calibrator.criteria import VERSION
@@ -11,15 +12,32 @@ from calibrator.errors import InputError, RubricError, ScoringFailed
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import ID, CriteriaJudge
 from calibrator.judges.frozen import FrozenJudge, find_frozen, read_frozen
+from calibrator.judges.llm import METHOD, MODE, LLMJudge
+from calibrator.models.base import Sampling
+from calibrator.models.build import Access, Connections
+from calibrator.models.cache import cache_folder
 from calibrator.records import Failure, Item, Verdict
 from calibrator.texts import digest
 
 
 class LoadedJudge:
-    """A frozen judge, ready to score."""
+    """A frozen judge, ready to score. One that asks a model holds connections: close it, or use it in a `with`."""
 
-    def __init__(self, frozen: FrozenJudge, judge: Judge) -> None:
-        self.frozen, self._judge = frozen, judge
+    def __init__(self, frozen: FrozenJudge, judge: Judge, connections: Connections | None = None) -> None:
+        self.frozen, self._judge, self._connections = frozen, judge, connections
+
+    def close(self) -> None:
+        """Let go of connections and processes; the end of the program does so too."""
+        if self._connections is not None:
+            self._connections.close()
+
+    def __enter__(self) -> LoadedJudge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def aspect(self) -> Aspect:
@@ -66,13 +84,27 @@ class LoadedJudge:
         return f"{self.aspect.ref} ({self.id}), scale {self.aspect.scale}, calibrated on {origin.data}"
 
 
-def load_judge(name: str | Path) -> LoadedJudge:
+def load_judge(
+    name: str | Path,
+    *,
+    model: str | None = None,
+    access: Access | None = None,
+    told: Callable[[Verdict], None] | None = None,
+) -> LoadedJudge:
     """Return the frozen judge in a file, or of a name (see `find_frozen`).
 
-    Raises RubricError if there is none, if it was changed after freezing, or if it needs another version.
+    For an LLM judge, `model` names another model to ask, for example the same one at another address: the figures in
+    the file were measured with the model it names. `access` says how the model may be used (with the cache of replies
+    unless it says otherwise), `told` hears of each verdict as it comes. Raises RubricError if there is no such judge,
+    if it was changed after freezing, or if it needs another version; InputError if `model` is given for a judge that
+    asks none; ModelError if the model cannot be asked.
     """
     path = find_frozen(str(name))
     frozen = read_frozen(path)
+    if frozen.judge.method == METHOD:
+        return _llm(path, frozen, model, access or Access(cache=cache_folder()), told)
+    if model is not None:
+        raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")
     if frozen.judge.method != "criteria":
         problem = f"its method is '{frozen.judge.method}'"
         raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
@@ -80,3 +112,16 @@ def load_judge(name: str | Path) -> LoadedJudge:
         problem = f"it was frozen with {frozen.judge.id}, and this version measures as criteria/{VERSION}"
         raise RubricError(f"{path}: {problem}; its weights would not fit: calibrate again")
     return LoadedJudge(frozen, CriteriaJudge(frozen.rubric(), frozen.aspect.aspect().scale))
+
+
+def _llm(
+    path: Path, frozen: FrozenJudge, model: str | None, access: Access, told: Callable[[Verdict], None] | None
+) -> LoadedJudge:
+    asked = frozen.judge.asked
+    if asked is None or frozen.judge.score_mode != MODE:
+        problem = f"its score mode is '{frozen.judge.score_mode}'"
+        raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
+    connections = Connections(access)
+    client = connections.client(model or asked.model)
+    sampling = Sampling(**asked.sampling.model_dump())
+    return LoadedJudge(frozen, LLMJudge(client, frozen.prompt(), frozen.aspect.aspect(), sampling, told), connections)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from calibrator.aspects import AspectFile
 from calibrator.errors import RubricError
+from calibrator.judges.base import Judge
+from calibrator.judges.llm import LLMJudge
+from calibrator.prompts import Part, Prompt
 from calibrator.records import Measure, Rubric, Step
 from calibrator.resources import folder
 from calibrator.store import write_whole
@@ -56,19 +67,67 @@ class StepFile(_Part):
     text: str
     measures: tuple[MeasureFile, ...] = ()
 
-    @property
-    def worth(self) -> float:
-        """Points of the scale that the step is worth when all it looks at is one standard deviation up."""
-        return sum(m.weight for m in self.measures)
+    def step(self) -> Step:
+        """Return the record."""
+        return Step(self.text, tuple(Measure(**m.model_dump()) for m in self.measures))
+
+
+class PartFile(_Part):
+    """A piece of a message: either words, or the role of the item's text that stands, quoted, in this place."""
+
+    text: str | None = None
+    item: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> PartFile:
+        if (self.text is None) == (self.item is None):
+            raise ValueError("give either text or item")
+        return self
+
+    @model_serializer
+    def _given(self) -> dict[str, str]:
+        return {"item": self.item} if self.item is not None else {"text": self.text or ""}
+
+
+class MessageFile(_Part):
+    """A message to the model, exactly as it is sent."""
+
+    role: str
+    parts: tuple[PartFile, ...]
+
+
+class SamplingFile(_Part):
+    """How the model's reply is drawn; see `models.base.Sampling`."""
+
+    temperature: float
+    max_tokens: int
+    seed: int | None = None
+
+
+class AskedFile(_Part):
+    """What an LLM judge asks, and whom."""
+
+    model: str
+    sampling: SamplingFile
+    messages: tuple[MessageFile, ...]
 
 
 class JudgeFile(_Part):
-    """How the steps are turned into a score; `texts` are those that the judge was calibrated with."""
+    """How the steps are turned into a score.
+
+    `texts` are those that the judge was calibrated with; `asked` is there for LLM judges.
+    """
 
     method: str
     id: str
     score_mode: str
     texts: tuple[str, ...] = ("source", "output")
+    asked: AskedFile | None = None
+
+    @model_serializer(mode="wrap")
+    def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = usual(self)
+        return {k: v for k, v in values.items() if k != "asked" or v is not None}
 
 
 class Origin(_Part):
@@ -110,8 +169,15 @@ class FrozenJudge(_Part):
 
     def rubric(self) -> Rubric:
         """Return the rubric record."""
-        steps = tuple(Step(s.text, tuple(Measure(**m.model_dump()) for m in s.measures)) for s in self.steps)
-        return Rubric(f"{self.aspect.suite}/{self.aspect.name}", steps, self.base)
+        return Rubric(f"{self.aspect.suite}/{self.aspect.name}", tuple(s.step() for s in self.steps), self.base)
+
+    def prompt(self) -> Prompt:
+        """Return what an LLM judge asks. Raises RubricError if this is none, or is more than one message."""
+        asked = self.judge.asked
+        if asked is None or len(asked.messages) != 1:
+            raise RubricError("an LLM judge of this version has one message, and this file has none or several")
+        message = asked.messages[0]
+        return Prompt(tuple(Part(p.text or "", p.item or "") for p in message.parts), message.role)
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all."""
@@ -120,7 +186,29 @@ class FrozenJudge(_Part):
 
 def dump(value: Any) -> str:
     """Return a JSON value as YAML that a person can read; numbers come back as the very same numbers."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such."""
+
+
+_Dumper.add_representer(
+    str, lambda d, text: d.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+)
+
+
+def judge_file(method: str, judge: Judge, texts: Sequence[str]) -> JudgeFile:
+    """Return the file form of a judge; that of an LLM judge holds the very message and sampling."""
+    asked = None
+    if isinstance(judge, LLMJudge):
+        parts = tuple(PartFile(item=p.slot) if p.slot else PartFile(text=p.text) for p in judge.prompt.parts)
+        asked = AskedFile(
+            model=judge.model,
+            sampling=SamplingFile(**asdict(judge.sampling)),
+            messages=(MessageFile(role=judge.prompt.role, parts=parts),),
+        )
+    return JudgeFile(method=method, id=judge.id, score_mode=judge.mode, texts=tuple(texts), asked=asked)
 
 
 def step_files(rubric: Rubric) -> tuple[StepFile, ...]:

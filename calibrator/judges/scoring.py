@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +45,12 @@ def score_file(
     out: Path | None = None,
     column: str | None = None,
     encoding: str | None = None,
+    rows: Callable[[int], object] = lambda count: None,
 ) -> Scored:
     """Score every row of `file` and write it to `out` with two columns more: the score, and why there is none.
 
-    All columns and the order of the rows are kept; a row without a score has an empty cell. Raises DataError if the
+    All columns and the order of the rows are kept; a row without a score has an empty cell. `rows` hears how many there
+    are before the work. Raises DataError if the
     file cannot be read, holds no row, or lacks the source that the judge was calibrated with (unless `wanted.source` is
     "none"), ConfigError if it has such a column already or would be overwritten.
     """
@@ -59,6 +61,7 @@ def score_file(
     table = read_table(file, encoding)
     if not table.rows:
         raise DataError("the file has a header but no rows", file=file)
+    rows(len(table.rows))
     name = column or f"judge_{judge.aspect.name.replace('-', '_')}"
     for taken in (name, f"{name}_failure"):
         if taken in table.columns or any(taken in r for r in table.records):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from calibrator.calibration.result import CandidateLine, JudgeFigures, RunResult, Side
 from calibrator.export import number_of, rubric_lines
 from calibrator.judges.frozen import Figure
+from calibrator.models.recorded import Spent
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
 FEW_GROUPS, FEWEST_GROUPS = 20, 5
 
 
-def report(result: RunResult, look: int, frozen_path: str) -> str:
-    """Return the report of a run."""
+def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent]) -> str:
+    """Return the report of a run; `paid` is what each model was used for, calls and cost included."""
     aspect = result.aspect.aspect()
     parts = [
         f"# {aspect.label} ({aspect.ref}), calibrated on {result.data.name}\n",
@@ -21,10 +24,11 @@ def report(result: RunResult, look: int, frozen_path: str) -> str:
         f"\n`{result.test.signature}` · look {look} at this test side\n",
         *_gains(result),
         "## The rubric\n",
-        *rubric_lines(result.steps, result.base),
+        *rubric_lines(result.steps, result.base, result.method),
         f"\nFrozen in `{frozen_path}`, content {result.content_hash[:12]}.\n",
         "## How it was found\n",
         *_search(result),
+        *_spent(paid),
         "## Worst remaining disagreements (winner, development side)\n",
         "| item | judge | humans |\n|---|---|---|",
         *(f"| {d.item} | {d.judged:.2f} | {d.human:.2f} |" for d in result.disagreements),
@@ -62,7 +66,7 @@ def cautions(result: RunResult) -> list[str]:
 
 
 def _verdict(result: RunResult, look: int) -> str:
-    chosen = f"'{result.best_baseline}' was the best baseline on train and dev."
+    chosen = f"'{result.best_baseline}' was the best baseline on dev."
     told = "".join(f"\n\nCaution: {c}." for c in cautions(result))
     return f"{verdict_line(result)} {chosen} This was look {look} at this test side.{told}\n"
 
@@ -103,19 +107,45 @@ def _search(result: RunResult) -> list[str]:
     while step is not None:
         line.append(step)
         step = by_name.get(step.parent or "")
-    ancestry = " → ".join(f"{c.name} ({c.origin}, {number_of(c.value)})" for c in reversed(line))
+    line.reverse()
+    ancestry = " → ".join(_ancestor(c, p) for p, c in zip([None, *line], line, strict=False))
     failed = sum(c.value is None for c in result.candidates)
+    missed = "; ".join(f"{n} × {reason}" for reason, n in result.no_rubric.items())
     rounds = " → ".join(number_of(v) for v in result.history)
-    refitted = "as it was chosen" if result.protocol == "paper" else "refitted on train and dev"
+    as_chosen = result.protocol == "paper" or result.method != "criteria"
+    refitted = "as it was chosen" if as_chosen else "refitted on train and dev"
     return [
         f"- protocol {result.protocol}, objective {result.objective}, seed {result.split.seed}",
         f"- judge {result.judge}, drafter {result.drafter}",
         f"- {len(result.candidates)} candidates scored ({result.near_duplicates} near-duplicates dropped before,"
         f" {failed} not eligible), {result.judgments:,} judgments",
+        *([f"- replies to the drafter's requests that were no rubric: {missed}"] if missed else []),
         f"- best {result.objective} on dev, by round: {rounds}",
         f"- the winner's line: {ancestry}; handed over {refitted}",
         f"- the winner on dev, where it was chosen: {cell(result.dev.judges[0].figures['spearman'])} Spearman\n",
     ]
+
+
+def _ancestor(candidate: CandidateLine, parent: CandidateLine | None) -> str:
+    """Return a candidate with where it came from and, where it was made from another, its gain on dev."""
+    value = number_of(candidate.value)
+    if parent is None:
+        return f"{candidate.name} ({candidate.origin} by {candidate.by}, {value})"
+    gain = "" if candidate.value is None or parent.value is None else f", {candidate.value - parent.value:+.3f}"
+    return f"{candidate.name} ({candidate.origin} by {candidate.by}, {value}{gain})"
+
+
+def _spent(paid: Mapping[str, Spent]) -> list[str]:
+    """Return what the run asked of models and what that cost."""
+    if not paid:
+        return []
+    lines = ["## What it cost\n", "| model | replies | calls made | prompt tokens | tokens written | US dollars |"]
+    lines.append("|---|---|---|---|---|---|")
+    for model, spent in paid.items():
+        cost = "not known" if spent.cost is None else f"{spent.cost:.4f}"
+        counts = (spent.replies, spent.calls, spent.prompt, spent.completion)
+        lines.append(f"| {model} | {' | '.join(f'{n:,}' for n in counts)} | {cost} |")
+    return [*lines, "", "Replies that were in the cache took no call; retries took more than one.\n"]
 
 
 def _data(result: RunResult) -> list[str]:
@@ -132,10 +162,14 @@ def _data(result: RunResult) -> list[str]:
 
 
 def _limits(result: RunResult) -> str:
-    if result.judge.startswith("criteria/"):
+    if result.method == "criteria":
         return (
             "The embedded judge measures words and forms; it does not understand the text. It can be fooled by whoever "
             "knows its steps, and what it learned holds for texts like those it was calibrated on. Whether it would "
             "judge outputs of other systems as well was not checked."
         )
-    return "The figures hold for texts like those of the test side. Other systems' outputs were not checked."
+    return (
+        "The figures hold for this model, these prompts and texts like those of the test side. Another model, or "
+        "another version of it behind the same name, is another judge. Whether it would judge outputs of other systems "
+        "as well was not checked."
+    )

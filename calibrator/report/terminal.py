@@ -19,14 +19,17 @@ from rich.progress import (
 from rich.table import Column, Table
 
 from calibrator.calibration.config import RunConfig
-from calibrator.calibration.prepare import Plan, Prepared
+from calibrator.calibration.method import Method
+from calibrator.calibration.prepare import LETTERS_A_TOKEN, Plan, Prepared
 from calibrator.calibration.result import RunResult
-from calibrator.export import number_of, weight_in_words
+from calibrator.export import number_of, rubric_lines
+from calibrator.models.recorded import Spent
+from calibrator.records import Failure, Verdict
 from calibrator.report.console import say
 from calibrator.report.markdown import MEASURES, cautions, cell, failures, verdict_line
 
 
-def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, judge: str) -> None:
+def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, method: Method) -> None:
     """Say what the run will work on and how much work that is, before it starts."""
     dataset, split, aspect = prepared.dataset, prepared.split, prepared.aspect
     say(console, f"{aspect.label} ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}", "bold")
@@ -35,7 +38,13 @@ def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Pla
     sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
     say(console, f"split     {sides}")
     work = f"{plan.drafts} drafts, up to {plan.refinements} refinements, up to {plan.judgments:,} judgments"
-    say(console, f"plan      judge {judge}, protocol {config.protocol}: {work}, no call to any model")
+    say(console, f"plan      protocol {config.protocol}: {work}")
+    if plan.tokens is None:
+        say(console, f"models    judge {method.name}, drafter {method.drafter}: no call to any model")
+    else:
+        cap = f"; at most {config.calls:,} calls" if config.calls is not None else ""
+        said = f"judge {config.model}, drafter {' + '.join(config.drafters)}"
+        say(console, f"models    {said}: about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g}){cap}")
     for warning in prepared.warnings:
         say(console, f"warning   {warning}", "yellow")
 
@@ -52,10 +61,9 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
         say(console, f"caution: {caution}", "yellow")
     say(console, result.test.signature, "dim")
     say(console, f"look {look} at this test side")
-    say(console, f"\nThe rubric (an average text scores {result.base:.2f}):")
-    for number, step in enumerate(result.steps, 1):
-        weight = f" [{weight_in_words(step, result.steps)}, {step.worth:+.2f}]" if step.measures else ""
-        say(console, f"{number:3}. {step.text}{weight}")
+    say(console, "\nThe rubric:")
+    for line in rubric_lines(result.steps, result.base, result.method):
+        say(console, line.replace("*", ""))
     say(console, f"\nfrozen judge  {frozen}\nreport        {report}")
 
 
@@ -77,7 +85,9 @@ class LiveProgress:
         )
         self._task: TaskID | None = None
         self._phase, self._done, self._total = "", 0, 0
-        self._judgments, self._best = 0, math.nan
+        self._each, self._partly = 1, 0
+        self._judgments, self._failures, self._best = 0, 0, math.nan
+        self._spent: dict[str, Spent] = {}
         self._began = time.monotonic()
 
     def __enter__(self) -> LiveProgress:
@@ -91,10 +101,11 @@ class LiveProgress:
             self._tell()
         self._bar.stop()
 
-    def phase(self, name: str, total: int) -> None:
+    def phase(self, name: str, total: int, each: int = 1) -> None:
         """Begin a phase."""
         self._tell()
         self._phase, self._done, self._total = name, 0, total
+        self._each, self._partly = max(1, each), 0
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=total, note=self._note())
@@ -102,21 +113,42 @@ class LiveProgress:
     def advance(self, judgments: int) -> None:
         """Count one candidate and its judgments."""
         self._judgments += judgments
-        self._done += 1
-        if self._task is not None:
-            self._bar.update(self._task, advance=1, note=self._note())
+        self._done, self._partly = self._done + 1, 0
+        self._show()
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Count one verdict of the candidate at work."""
+        self._partly += 1
+        self._failures += isinstance(verdict, Failure)
+        self._show()
+
+    def spent(self, model: str, spent: Spent) -> None:
+        """Keep what a model was used for."""
+        self._spent[model] = spent
+        self._show()
 
     def best(self, value: float) -> None:
         """Keep the best so far."""
         self._best = value
 
+    def _show(self) -> None:
+        if self._task is not None:
+            share = min(self._partly / self._each, 0.999)
+            self._bar.update(self._task, completed=self._done + share, note=self._note())
+
     def _note(self) -> str:
-        if not self._judgments:
+        judgments = self._judgments + self._partly
+        if not (judgments or self._spent):
             return ""
         seconds = time.monotonic() - self._began
-        rate = f"{self._judgments / seconds:,.0f}/s" if seconds > 0.2 and self._judgments else ""
-        best = number_of(self._best) if math.isfinite(self._best) else "–"
-        return f"{self._judgments:,} judgments {rate} best {best}"
+        rate = f" {judgments / seconds:,.0f}/s" if seconds > 0.2 and judgments else ""
+        parts = [f"{judgments:,} judgments{rate}"]
+        if self._spent:
+            tokens = sum(s.prompt + s.completion for s in self._spent.values())
+            parts += [f"{tokens:,} tokens", f"{self._failures:,} failures"]
+        if math.isfinite(self._best):
+            parts.append(f"best {number_of(self._best)}")
+        return ", ".join(parts)
 
     def _tell(self) -> None:
         if self._phase and not self._console.is_terminal:

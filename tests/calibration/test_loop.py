@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import pytest
 from calibrator.aspects import find_aspect
 from calibrator.calibration.config import RunConfig, make_config
 from calibrator.calibration.loop import Outcome, calibrate
-from calibrator.calibration.method import Method, embedded
+from calibrator.calibration.method import FRACTIONS, Method, embedded
 from calibrator.calibration.prepare import Prepared
 from calibrator.columns import Mapped
 from calibrator.dataset import Dataset
 from calibrator.drafting.base import DraftRequest, RefineRequest
+from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.errors import CalibrationError, ConfigError
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
@@ -96,16 +97,18 @@ class _Spy:
     moves = ("modify", "add")
 
     def __init__(self) -> None:
-        self._inner = embedded(ASPECT, "spearman").drafter
+        self._inner = CriteriaDrafter()
         self.seen: list[Item] = []
 
-    def draft(self, request: DraftRequest) -> Rubric:
-        self.seen += request.exemplars
-        return self._inner.draft(request)
+    def draft(self, requests: Sequence[DraftRequest]) -> Iterable[Rubric]:
+        for request in requests:
+            self.seen += request.exemplars
+            yield from self._inner.draft([request])
 
-    def refine(self, request: RefineRequest) -> Rubric:
-        self.seen += [*request.exemplars, *(d.item for d in request.disagreements)]
-        return self._inner.refine(request)
+    def refine(self, requests: Sequence[RefineRequest]) -> Iterable[Rubric]:
+        for request in requests:
+            self.seen += [*request.exemplars, *(d.item for d in request.disagreements)]
+            yield from self._inner.refine([request])
 
     def refit(self, aspect: Any, rubrics: Sequence[Rubric], items: Sequence[Item], seed: int) -> Rubric:
         self.seen += items
@@ -129,7 +132,7 @@ def test_no_step_before_validation_sees_an_item_of_the_test_side(tmp_path: Path,
                 judged.extend(items)
             return self._judge.judge(items)
 
-    method = Method("spied", spy, Watching, inner.start)
+    method = Method("spied", ((spy, FRACTIONS),), spy, Watching, inner.start, refit=spy.refit)
     _calibrate(tmp_path, items, method, protocol=protocol)
     sealed = {i.key for i in _prepared(items).split.test.unseal(1)}
     assert spy.seen and judged
@@ -185,19 +188,19 @@ def test_a_finished_run_is_replayed_without_judging_or_drafting(tmp_path: Path) 
     inner = embedded(ASPECT, "spearman")
 
     class Counting(_Spy):
-        moves = inner.drafter.moves
+        id, moves = inner.refiner.id, inner.refiner.moves
 
-        def draft(self, request: DraftRequest) -> Rubric:
+        def draft(self, requests: Sequence[DraftRequest]) -> Iterable[Rubric]:
             calls.append("draft")
-            return super().draft(request)
+            return super().draft(requests)
 
-        def refine(self, request: RefineRequest) -> Rubric:
+        def refine(self, requests: Sequence[RefineRequest]) -> Iterable[Rubric]:
             calls.append("refine")
-            return super().refine(request)
+            return super().refine(requests)
 
     counting = Counting()
-    counting.id = inner.drafter.id
-    again = _calibrate(tmp_path, items, replace(inner, drafter=counting), run)
+    method = replace(inner, drafters=((counting, FRACTIONS),), refiner=counting, refit=counting.refit)
+    again = _calibrate(tmp_path, items, method, run)
     assert again.result == first.result
     assert not calls
 

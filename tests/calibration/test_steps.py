@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from calibrator.aspects import find_aspect
-from calibrator.calibration.draft import distinct, draft_requests
+from calibrator.calibration.draft import distinct, draft_requests, measured_alike, worded_alike
 from calibrator.calibration.refine import refine_requests, worst_disagreements
 from calibrator.calibration.score import make_candidate
 from calibrator.calibration.seeds import seed_for
@@ -57,9 +57,24 @@ def test_near_duplicates_are_dropped() -> None:
     def measured(weight: float) -> Rubric:
         return Rubric("a", (Step("Look.", (Measure("length", weight, 0, 1), Measure("question", 1.0, 0, 1))),))
 
-    same_words = Rubric("a", (Step("look at  IT"),))
-    pairs = [("a", RUBRIC), ("b", same_words), ("c", measured(0.5)), ("d", measured(0.51)), ("e", measured(0.9))]
-    assert [name for name, _ in distinct(pairs)] == ["a", "c", "e"]
+    pairs = [("c", measured(0.5)), ("d", measured(0.51)), ("e", measured(0.9))]
+    assert [name for name, _ in distinct(pairs, measured_alike)] == ["c", "e"]
+
+
+def test_near_identical_wordings_are_dropped() -> None:
+    def worded(*steps: str) -> Rubric:
+        return Rubric("a", tuple(Step(s) for s in steps))
+
+    first = worded("Read the question and the answer slowly, twice if need be.", "Check that each claim is answered.")
+    touched = worded("Read the question and the answer slowly, twice if need be!", "check that  EACH claim is answered")
+    other = worded("Read the question and the answer slowly, twice if need be.", "Look for a polite and plain ending.")
+    pairs = [("a", first), ("b", touched), ("c", other), ("d", first)]
+    assert [name for name, _ in distinct(pairs, worded_alike)] == ["a", "c"]
+
+
+def test_rubrics_without_steps_are_alike() -> None:
+    assert worded_alike(Rubric("a", ()), Rubric("a", ()))
+    assert not worded_alike(Rubric("a", ()), RUBRIC)
 
 
 def test_more_than_five_per_cent_failures_make_a_candidate_ineligible() -> None:

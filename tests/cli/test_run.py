@@ -73,7 +73,7 @@ def test_a_terminal_shows_colours_and_live_progress(tmp_path: Path) -> None:
     text = shown.decode()
     assert "\x1b[" in text
     assert re.search(r"\d+/300", text)
-    assert re.search(r"[\d,]+ judgments [\d,]+/s best 0\.\d{3}", text)
+    assert re.search(r"[\d,]+ judgments [\d,]+/s, best 0\.\d{3}", text)
 
 
 def test_plain_lines_when_the_output_is_no_terminal(calibrate: Calibrate) -> None:

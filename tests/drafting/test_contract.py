@@ -7,13 +7,24 @@ from dataclasses import replace
 import pytest
 
 from calibrator.aspects import find_aspect
-from calibrator.calibration.draft import likeness
 from calibrator.drafting.base import Drafter, DraftRequest, RefineRequest
 from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.records import Disagreement, Rubric
 from tests.conftest import make_items
 
 ASPECT = find_aspect("neutral/relevance")[0]
+
+
+def draft(drafter: Drafter, request: DraftRequest) -> Rubric:
+    (rubric,) = drafter.draft([request])
+    assert isinstance(rubric, Rubric)
+    return rubric
+
+
+def refine(drafter: Drafter, request: RefineRequest) -> Rubric:
+    (rubric,) = drafter.refine([request])
+    assert isinstance(rubric, Rubric)
+    return rubric
 
 
 class DrafterContract:
@@ -31,42 +42,42 @@ class DrafterContract:
         return RefineRequest(ASPECT, rubric, move, worst, tuple(items), 0.3, seed)
 
     def test_a_draft_is_a_rubric_for_the_aspect_with_readable_steps(self) -> None:
-        rubric = self.drafter().draft(self.request())
+        rubric = draft(self.drafter(), self.request())
         assert rubric.aspect == ASPECT.ref
         assert 1 <= len(rubric.steps) <= 12
         assert all(len(s.text.split()) >= 5 and s.text.endswith(".") for s in rubric.steps)
 
     def test_the_same_request_gives_the_same_rubric(self) -> None:
-        assert self.drafter().draft(self.request()) == self.drafter().draft(self.request())
+        assert draft(self.drafter(), self.request()) == draft(self.drafter(), self.request())
 
     def test_temperature_and_seed_vary_the_drafts(self) -> None:
-        drafts = {likeness(self.drafter().draft(self.request(seed, 0.5))) for seed in range(6)}
+        drafts = {draft(self.drafter(), self.request(seed, 0.5)) for seed in range(6)}
         assert len(drafts) > 1
 
     def test_every_move_gives_a_rubric_for_the_aspect(self) -> None:
         drafter = self.drafter()
         assert len(drafter.moves) == len(set(drafter.moves)) >= 1
-        rubric = drafter.draft(self.request())
+        rubric = draft(drafter, self.request())
         for move in drafter.moves:
-            changed = drafter.refine(self.refinement(rubric, move))
+            changed = refine(drafter, self.refinement(rubric, move))
             assert changed.aspect == ASPECT.ref
             assert 1 <= len(changed.steps) <= 12
             assert changed != rubric
 
     def test_the_same_refinement_gives_the_same_rubric(self) -> None:
         drafter = self.drafter()
-        rubric = drafter.draft(self.request())
+        rubric = draft(drafter, self.request())
         for move in drafter.moves:
             request = self.refinement(rubric, move)
-            assert drafter.refine(request) == self.drafter().refine(request)
+            assert refine(drafter, request) == refine(self.drafter(), request)
 
-    def test_a_refit_is_a_rubric_for_the_aspect(self) -> None:
-        drafter = self.drafter()
-        rubrics = [drafter.draft(self.request(seed)) for seed in range(3)]
-        refitted = drafter.refit(ASPECT, rubrics, make_items(100), 5)
-        assert refitted.aspect == ASPECT.ref
-        assert 1 <= len(refitted.steps) <= 12
-        assert refitted == drafter.refit(ASPECT, rubrics, make_items(100), 5)
+    def test_each_request_has_its_answer_whatever_stands_beside_it(self) -> None:
+        requests = [self.request(seed) for seed in range(4)]
+        together = list(self.drafter().draft(requests))
+        assert together == [draft(self.drafter(), r) for r in requests]
+        refinements = [self.refinement(draft(self.drafter(), requests[0]), m) for m in self.drafter().moves]
+        assert list(self.drafter().refine(refinements)) == [refine(self.drafter(), r) for r in refinements]
+        assert list(self.drafter().draft([])) == []
 
 
 class TestCriteria(DrafterContract):
@@ -82,15 +93,24 @@ class TestCriteriaByRatings(DrafterContract):
 def test_a_lower_is_better_aspect_is_fitted_to_its_ratings_like_any_other() -> None:
     lower = replace(ASPECT, better="lower")
     request = DraftRequest(ASPECT, tuple(make_items(60)), 0.0, 1)
-    assert CriteriaDrafter().draft(request).steps == CriteriaDrafter().draft(replace(request, aspect=lower)).steps
+    assert draft(CriteriaDrafter(), request).steps == draft(CriteriaDrafter(), replace(request, aspect=lower)).steps
+
+
+def test_a_refit_is_a_rubric_for_the_aspect() -> None:
+    drafter, items = CriteriaDrafter(), tuple(make_items(60))
+    rubrics = list(drafter.draft([DraftRequest(ASPECT, items, 0.3, seed) for seed in range(3)]))
+    refitted = drafter.refit(ASPECT, rubrics, make_items(100), 5)
+    assert refitted.aspect == ASPECT.ref
+    assert 1 <= len(refitted.steps) <= 12
+    assert refitted == drafter.refit(ASPECT, rubrics, make_items(100), 5)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_few_exemplars_still_give_a_rubric(count: int) -> None:
-    rubric = CriteriaDrafter().draft(DraftRequest(ASPECT, tuple(make_items(count)), 0.5, 1))
+    rubric = draft(CriteriaDrafter(), DraftRequest(ASPECT, tuple(make_items(count)), 0.5, 1))
     assert rubric.aspect == ASPECT.ref
 
 
 def test_exemplars_all_rated_alike_give_the_constant() -> None:
     alike = tuple(replace(i, human=4.0) for i in make_items(20))
-    assert CriteriaDrafter().draft(DraftRequest(ASPECT, alike, 0.5, 1)).base == pytest.approx(4.0)
+    assert draft(CriteriaDrafter(), DraftRequest(ASPECT, alike, 0.5, 1)).base == pytest.approx(4.0)

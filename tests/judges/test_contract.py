@@ -22,14 +22,14 @@ ASPECT = find_aspect("neutral/relevance")[0]
 
 class TestCriteria(JudgeContract):
     def judge(self) -> Judge:
-        rubric = CriteriaDrafter().draft(DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1))
+        rubric = next(CriteriaDrafter().draft([DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1)]))
         return CriteriaJudge(rubric, ASPECT.scale)
 
 
 class TestCriteriaRemembering(JudgeContract):
     def judge(self) -> Judge:
         measured = Measured()
-        rubric = CriteriaDrafter(measured=measured).draft(DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1))
+        rubric = next(CriteriaDrafter(measured=measured).draft([DraftRequest(ASPECT, tuple(make_items(80)), 0.2, 1)]))
         return CriteriaJudge(rubric, ASPECT.scale, measured)
 
 

@@ -1,0 +1,88 @@
+"""Scoring a file from start to end, for `calibrate score`: load the judge, show how far it is, print the outcome."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from calibrator.columns import Wanted
+from calibrator.errors import BudgetSpent, ModelError
+from calibrator.judges.build import load_judge
+from calibrator.judges.scoring import score_file
+from calibrator.models.budget import parse_budget
+from calibrator.models.build import Access
+from calibrator.models.cache import cache_folder
+from calibrator.records import Failure, Verdict
+from calibrator.report.console import make_console, say, tell_aside
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How the model of an LLM judge is to be used: another name for it, cap on calls, requests in flight, cache."""
+
+    model: str | None = None
+    budget: str | None = None
+    concurrency: int | None = None
+    cache: bool = True
+
+    def access(self) -> Access:
+        """Return it as models take it. Raises ConfigError if the cap is none."""
+        calls = parse_budget(self.budget) if self.budget is not None else None
+        return Access(self.concurrency, calls, cache_folder() if self.cache else None)
+
+
+def score_with(
+    file: Path,
+    rubric: str,
+    wanted: Wanted,
+    use: Use,
+    *,
+    out: Path | None,
+    column: str | None,
+    encoding: str | None,
+    quiet: bool,
+) -> None:
+    """Score the file and print what came of it. Ctrl-C exits with 130; what was scored is in the cache."""
+    console = make_console(quiet)
+    bar = Progress(
+        TextColumn("scoring"),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failures]} failures"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    )
+    task = bar.add_task("scoring", total=None, failures=0, visible=False)
+
+    def count(verdict: Verdict) -> None:
+        failures = bar.tasks[0].fields["failures"] + isinstance(verdict, Failure)
+        bar.update(task, advance=1, failures=failures, visible=True)
+
+    again = "the same command goes on from the cache" if use.cache else "without the cache it would begin anew"
+    try:
+        with load_judge(rubric, model=use.model, access=use.access(), told=count) as judge, bar:
+            asked = judge.frozen.judge.asked
+            if use.model and asked and use.model != asked.model:
+                tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {use.model}"])
+            scored = score_file(
+                file,
+                judge,
+                wanted,
+                out=out,
+                column=column,
+                encoding=encoding,
+                rows=lambda n: bar.update(task, total=n),
+            )
+    except KeyboardInterrupt:
+        print(f"\nStopped; nothing was written, and {again}.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except (BudgetSpent, ModelError) as error:
+        error.args = (f"{error}; {again}",)
+        raise
+    say(console, scored.told())

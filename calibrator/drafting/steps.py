@@ -1,0 +1,89 @@
+"""Reading the steps of a rubric out of what a model wrote, and refusing those that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from calibrator.records import NoRubric
+from calibrator.texts import normalise, unusable, visible
+
+STEPS_AT_MOST, LETTERS_AT_MOST = 20, 800  # a guide longer than this is no guide any more
+QUOTED = 8  # as many consecutive words of an example are a quotation
+# "1. …", "Step 2: …", "3) …", "- …", "* …": what stands before a step in prose.
+_NUMBER = re.compile(r"(?:\*\*)?(?:step\s+)?\d{1,2}\s*[.):](?:\*\*)?\s+|[-*•]\s+", re.IGNORECASE)
+
+
+def steps_of(text: str, cut_off: bool) -> tuple[str, ...] | NoRubric:
+    """Return the steps in a reply: the strings of its JSON, else the lines of a numbered list."""
+    if cut_off:
+        return NoRubric("the reply was cut off before its end")
+    found = _from_json(text)
+    steps = [_tidy(s) for s in (_from_list(text) if found is None else found)]
+    steps = [s for s in steps if unusable(s) is None]
+    if not steps:
+        return NoRubric("the reply holds no steps")
+    if len(steps) > STEPS_AT_MOST:
+        return NoRubric(f"more than {STEPS_AT_MOST} steps")
+    if any(len(s) > LETTERS_AT_MOST for s in steps):
+        return NoRubric(f"a step of more than {LETTERS_AT_MOST} letters")
+    return tuple(steps)
+
+
+def quotes(steps: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether a step holds `QUOTED` consecutive words of one of `texts`: a rubric is general, and carries no item."""
+    known = {run for text in texts for run in _runs(text)}
+    return any(run in known for step in steps for run in _runs(step))
+
+
+def _runs(text: str) -> Iterable[tuple[str, ...]]:
+    words = normalise(text).split()
+    return zip(*(words[k:] for k in range(QUOTED)), strict=False)
+
+
+def _from_json(text: str) -> list[str] | None:
+    """Return the steps in the first JSON that has any; None if there is none."""
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"[{\[]", text):
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            value = next((v for v in value.values() if isinstance(v, list | dict)), None)
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list) and (steps := _strings(value)):
+            return steps
+    return None
+
+
+def _strings(values: Sequence[object]) -> list[str]:
+    """Return the texts in a list; where a step is an object, all its texts are the step."""
+    steps = []
+    for value in values:
+        if isinstance(value, str):
+            steps.append(value)
+        elif isinstance(value, dict):
+            steps.append(" ".join(v for v in value.values() if isinstance(v, str)))
+    return steps
+
+
+def _from_list(text: str) -> list[str]:
+    """Return the numbered or dotted lines of prose, each with the lines that go on with it."""
+    steps: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if match := _NUMBER.match(stripped):
+            steps.append(stripped[match.end() :])
+        elif steps and stripped and line[:1].isspace():
+            steps[-1] += f" {stripped}"
+    return steps
+
+
+def _tidy(step: str) -> str:
+    """Return a step as one line of plain text without its number or emphasis."""
+    line = " ".join(visible(step).replace("**", "").split())
+    match = _NUMBER.match(line)
+    return (line[match.end() :] if match else line).strip()

@@ -1,0 +1,98 @@
+"""Any OpenAI-compatible server (vLLM, llama.cpp, Ollama, SGLang …), through a thin client of our own.
+
+An SDK costs several times the CPU of a short judgment; a local server would wait for its client.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from calibrator.errors import ModelError, ModelUnavailable
+from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.models.wire import answer_of, request_body
+
+if TYPE_CHECKING:
+    import aiohttp
+
+DEADLINE, CONNECT = 600.0, 20.0  # seconds for a whole request, and for its connection
+
+
+class HttpModel:
+    """One model of a server.
+
+    `url` ends before `/chat/completions`; `hint` says how such a server is started; `structured` that it can hold a
+    reply to a JSON schema. `key_variable` is the environment variable that `key` came from; the key is sent as a bearer
+    token, and nowhere else does it appear.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        model: str,
+        *,
+        key: str | None = None,
+        key_variable: str = "",
+        hint: str = "",
+        structured: bool = False,
+    ) -> None:
+        self.id, self.identity = name, f"{url}#{model}{' structured' if structured else ''}"
+        self._structured = structured
+        self._url, self._model, self._key = url, model, key
+        self._key_variable, self._hint = key_variable, hint
+        self._session: aiohttp.ClientSession | None = None
+        self._reached = False
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to one request. See `Model`."""
+        import aiohttp
+
+        body = json.dumps(request_body(request, self._model, structured=self._structured)).encode()
+        session = self._session = self._session or self._open()
+        try:
+            async with session.post(f"{self._url}/chat/completions", data=body) as response:
+                status, headers = response.status, response.headers
+                raw = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._fault(error) from None
+        self._reached = True
+        try:
+            return answer_of(status, headers, raw)
+        except ModelUnavailable as error:
+            raise ModelUnavailable(self._named(error), error.retry_after) from None
+        except ModelError as error:
+            asks = self._key_variable and status in (401, 403)
+            key = f"; the key is taken from ${self._key_variable}" if asks else ""
+            raise ModelError(f"{self._named(error)}{key}") from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        # How many requests are in flight is decided outside; a limit here would only hide some of them.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+        timeout = aiohttp.ClientTimeout(total=DEADLINE, sock_connect=CONNECT)
+        return aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
+
+    def _named(self, error: Exception) -> str:
+        message = f"{self.id}: {error}"
+        return message.replace(self._key, "***") if self._key else message
+
+    def _fault(self, error: Exception) -> ModelError:
+        """Return the error for a request without an answer. A server that never answered yet is not waited for."""
+        import aiohttp
+
+        what = str(error) or type(error).__name__
+        if isinstance(error, aiohttp.InvalidURL | aiohttp.ClientConnectorError) and not self._reached:
+            hint = f"; {self._hint}" if self._hint else ""
+            return ModelError(f"{self.id}: nothing answers at {self._url} ({what}){hint}")
+        return ModelUnavailable(f"{self.id}: {what}")

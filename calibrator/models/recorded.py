@@ -1,0 +1,93 @@
+"""Replies written to a run's journal before they are used, and read from it when the run is taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from calibrator.models.base import ChatReply, ChatRequest, Model, reply_from_json, reply_to_json, request_key
+from calibrator.store import Journal
+
+PREFIX = "reply/"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a model was used for: different requests answered, their tokens, and the calls that were made for them.
+
+    Replies and tokens follow from the run alone; `calls` are fewer where replies were in store, more after retries.
+    `cost` is in US dollars, None as soon as one reply has no known price.
+    """
+
+    replies: int = 0
+    prompt: int = 0
+    completion: int = 0
+    calls: int = 0
+    cost: float | None = 0.0
+
+    def plus(self, reply: ChatReply) -> Spent:
+        """Return the sum with one reply more."""
+        cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
+        usage = reply.usage
+        return Spent(
+            self.replies + 1,
+            self.prompt + usage.prompt,
+            self.completion + usage.completion,
+            self.calls + reply.calls,
+            cost,
+        )
+
+
+def spent_in(journal: Journal) -> dict[str, Spent]:
+    """Return what each model was used for, by the replies in a journal."""
+    sums: dict[str, Spent] = {}
+    for key, value in journal.items():
+        if key.startswith(PREFIX):
+            model, reply = value["model"], reply_from_json(value["reply"])
+            sums[model] = sums.get(model, Spent()).plus(reply)
+    return sums
+
+
+class Recorded:
+    """Answers from the journal where it can, asks `model` where it must, and never asks the same thing twice.
+
+    Without a journal it only counts. `told` hears of the sum after each reply.
+    """
+
+    def __init__(
+        self, model: Model, journal: Journal | None = None, told: Callable[[Spent], None] | None = None
+    ) -> None:
+        self.id, self.identity = model.id, model.identity
+        self.spent = spent_in(journal).get(model.id, Spent()) if journal is not None else Spent()
+        self._model, self._journal, self._told = model, journal, told
+        self._asking: dict[str, asyncio.Future[ChatReply]] = {}
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to one request. See `Model`."""
+        key = f"{PREFIX}{request_key(self.identity, request)}"
+        stored = self._journal.get(key) if self._journal is not None else None
+        return reply_from_json(stored["reply"]) if stored is not None else await self._shared(key, request)
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()
+
+    async def _shared(self, key: str, request: ChatRequest) -> ChatReply:
+        """Return the reply to a request; whoever asks the same meanwhile waits for the same reply."""
+        if (running := self._asking.get(key)) is not None:
+            return await asyncio.shield(running)
+        self._asking[key] = asyncio.ensure_future(self._ask(key, request))
+        try:
+            return await self._asking[key]
+        finally:
+            del self._asking[key]
+
+    async def _ask(self, key: str, request: ChatRequest) -> ChatReply:
+        reply = await self._model.complete(request)
+        if self._journal is not None:
+            self._journal.put(key, {"model": self.id, "reply": reply_to_json(reply)})
+        self.spent = self.spent.plus(reply)
+        if self._told is not None:
+            self._told(self.spent)
+        return reply
