@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TextIO
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Serve until standard input closes."""
     path, slots, context = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     # llama.cpp writes to file descriptor 1 as it likes; the one line for the parent gets a descriptor of its own.
+    threading.Thread(target=end_with_parent, daemon=True).start()
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -37,8 +39,14 @@ def serve(path: str, slots: int, context: int, answer: TextIO) -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads()
     server = xllamacpp.Server(params)
     print(server.listening_address, file=answer, flush=True)
+    threading.Event().wait()
+
+
+def end_with_parent() -> None:
+    """End this process, whatever it is at, as soon as standard input closes."""
     while os.read(0, 4096):
         pass
+    os._exit(0)
 
 
 def threads() -> int:

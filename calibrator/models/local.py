@@ -101,11 +101,12 @@ class LocalModel:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """Close the child's standard input, which ends it, and wait for it."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
+    if process.stdin is not None:
+        process.stdin.close()
     try:
         process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired:  # still loading a large file
         process.kill()
         process.wait()
+    if process.stdout is not None:  # last: its address may still be waited for in another thread
+        process.stdout.close()
