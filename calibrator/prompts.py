@@ -10,6 +10,7 @@ what a chat template would take for the end of a turn is broken up.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +25,9 @@ MARK = "> "
 _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 # Servers turn these spellings into the control tokens of their chat templates, wherever they stand.
 _CONTROL = re.compile(
-    r"<(?=\||｜|/?s>|/?(?:start|end)_of_turn>|/?(?:bos|eos|pad|unk)>|<\/?SYS>>)|\[(?=/?[A-Z][A-Z_]*\])", re.IGNORECASE
+    r"<(?=\||｜|/?s>|/?(?:start|end)_of_[a-z]+>|[a-z_]+\|>|/?(?:bos|eos|pad|unk)>|<\/?SYS>>)|\[(?=/?[A-Z][A-Z_]*\])",
+    re.IGNORECASE,
 )
-_SLOT = re.compile("\0([^\0]*)\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ def item_texts(item: Item) -> dict[str, str]:
 
 def score_prompt(aspect: Aspect, steps: Sequence[str], roles: Sequence[str]) -> Prompt:
     """Return the prompt that asks for one score; `roles` are the texts of an item to show, the rated one last."""
-    shown = _render(
-        "score", aspect, steps=[_plain(s) for s in steps], roles=roles, called=aspect.called, slot="\0{}\0".format
-    )
-    pieces = _SLOT.split(shown.rstrip("\n") + "\n")
+    mark = secrets.token_hex(16)  # no aspect can hold it, so that none can make a place for a text
+    slot = f"{mark}{{}}{mark}".format
+    shown = _render("score", aspect, steps=[_plain(s) for s in steps], roles=roles, called=aspect.called, slot=slot)
+    pieces = (shown.rstrip("\n") + "\n").split(mark)
     return Prompt(tuple(Part(slot=p) if k % 2 else Part(p) for k, p in enumerate(pieces) if p))
 
 

@@ -144,8 +144,8 @@ def make_config(**settings: Any) -> RunConfig:
 
 def check_models(config: RunConfig) -> None:
     """Raise ConfigError if judge and drafter do not go together, or one of them is named wrongly."""
-    for name in {config.model, *config.drafters} - {None, CRITERIA}:
-        check_name(str(name))
+    for name in (*((config.model,) if config.model else ()), *(d for d in config.drafters if d != CRITERIA)):
+        check_name(name)
     if config.model is None:
         writers = [d for d in config.drafters if d != CRITERIA]
         if writers:

@@ -9,7 +9,7 @@ each of the top k as often as there were trials, once, and hands over the best o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -33,7 +33,7 @@ from calibrator.calibration.result import (
     SpentPart,
     SplitPart,
 )
-from calibrator.calibration.score import make_candidate
+from calibrator.calibration.score import MOST_FAILURES, make_candidate
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
 from calibrator.calibration.stop import gained
@@ -47,7 +47,9 @@ from calibrator.calibration.validate import (
 )
 from calibrator.codec import verdicts_from_json, verdicts_to_json, written_from_json, written_to_json
 from calibrator.drafting.base import RefineRequest
+from calibrator.errors import CalibrationError
 from calibrator.evaluation.agreement import failures_of
+from calibrator.judges.base import Judge
 from calibrator.judges.frozen import FrozenJudge, step_files
 from calibrator.models.recorded import spent_in
 from calibrator.records import Candidate, Item, NoRubric, Rubric, Written
@@ -133,11 +135,22 @@ class _Search:
         self._generation(f"refining, round {number}", [(lines, partial(_chosen, refiner.refine, requests))])
 
     def best(self) -> tuple[Candidate, ...]:
-        """The top k of all candidates so far."""
+        """The top k of all candidates so far. Raises CalibrationError, with the reasons, if there is none."""
+        if not self.scored:
+            told = ", ".join(f"{count} × {reason}" for reason, count in sorted(self.no_rubric.items()))
+            raise CalibrationError(f"no rubric was written ({told})")
         best = top_k(self.scored, self.dev, self.config.objective, self.config.top_k)
         self.history.append(best[0].value or 0.0)
         self.progress.best(self.history[-1])
         return best
+
+    def unfit(self, judges: Mapping[str, Judge]) -> dict[str, dict[str, int]]:
+        """The judges that fail on more of dev than a candidate may, with their failures by reason.
+
+        Figures are on the items that all judges scored: one that rarely gives a score would leave nothing to compare.
+        """
+        failures = {name: failures_of(judge.judge(self.dev)) for name, judge in judges.items()}
+        return {name: f for name, f in failures.items() if sum(f.values()) > MOST_FAILURES * len(self.dev)}
 
     def _generation(self, phase: str, batches: Sequence[_Batch]) -> None:
         """Have rubrics written, drop what is none or nearly one there is, and score the others."""
@@ -213,8 +226,10 @@ def calibrate(
     search.progress.phase("validating", 1, len(search.dev) + 2 * len(split.test))
     judge, winner = method.judge(final), method.judge(best[0].rubric)
     others = baselines(prepared.aspect, known, method.start_name, method.judge(method.start(known)))
+    left_out = search.unfit(others)
+    others = {name: other for name, other in others.items() if name not in left_out}
     preferred = best_baseline(others, search.dev, config.objective, config.seed)
-    on_dev = {CALIBRATED: winner, method.start_name: others[method.start_name]}
+    on_dev = {CALIBRATED: winner} | {name: j for name, j in others.items() if name == method.start_name}
     dev = compared(on_dev, search.dev, split, config.resamples, signed("dev", winner, best[0].rubric))
 
     def enter_look() -> int:
@@ -228,11 +243,18 @@ def calibrate(
     test = Side.model_validate(search.journal.once("validated", look_at_test))
     frozen = freeze(prepared, config, method.name, judge, method.drafter, final, best[0].name, dev, test)
     search.progress.advance(0)
-    return Outcome(_result(search, best[0], final, frozen, dev, test, preferred), frozen, enter_look())
+    return Outcome(_result(search, best[0], final, frozen, dev, test, preferred, left_out), frozen, enter_look())
 
 
 def _result(
-    search: _Search, winner: Candidate, final: Rubric, frozen: FrozenJudge, dev: Side, test: Side, preferred: str
+    search: _Search,
+    winner: Candidate,
+    final: Rubric,
+    frozen: FrozenJudge,
+    dev: Side,
+    test: Side,
+    preferred: str,
+    left_out: dict[str, dict[str, int]],
 ) -> RunResult:
     prepared, config = search.prepared, search.config
     dataset, split = prepared.dataset, prepared.split
@@ -280,6 +302,7 @@ def _result(
         dev=dev,
         test=test,
         best_baseline=preferred,
+        left_out=left_out,
         content_hash=frozen.content_hash,
     )
 

@@ -114,6 +114,7 @@ class RunResult(_Part):
     dev: Side
     test: Side
     best_baseline: str
+    left_out: dict[str, dict[str, int]]
     content_hash: str
 
 

@@ -82,7 +82,7 @@ def see_through(
     except BudgetSpent as error:
         raise BudgetSpent(f"{error}; nothing is lost. Go on with a higher one: {_resume(run)} --budget …") from None
     except ModelError as error:
-        error.args = (f"{error}. Nothing is lost; go on with: {_resume(run)}",)
+        error.args = (f"{str(error).rstrip('.')}; nothing is lost. Go on with: {_resume(run)}",)
         raise
     result, look = outcome.result, outcome.look
     if as_json:

@@ -29,7 +29,7 @@ STEPS = json.dumps(
 class LLMDrafter:
     """Writes rubrics in free text; `roles` are the texts of an item that are shown, the rated one last.
 
-    The moves are those of Auto-CSEval (Hengle et al. 2025, section 4.3).
+    The moves are those of Auto-CSEval (Hengle et al. 2025, section 4).
     """
 
     moves = ("modify", "paraphrase", "add", "calibrate")

@@ -6,21 +6,26 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from calibrator.judges.parsing import outside_thought
 from calibrator.records import NoRubric
 from calibrator.texts import normalise, unusable, visible
 
 STEPS_AT_MOST, LETTERS_AT_MOST = 20, 800  # a guide longer than this is no guide any more
 QUOTED = 8  # as many consecutive words of an example are a quotation
-# "1. …", "Step 2: …", "3) …", "- …", "* …": what stands before a step in prose.
-_NUMBER = re.compile(r"(?:\*\*)?(?:step\s+)?\d{1,2}\s*[.):](?:\*\*)?\s+|[-*•]\s+", re.IGNORECASE)
+# "1. …", "Step 2: …", "3) …", "### 4. …", "Step 5 - …", "- …", "* …": what stands before a step in prose.
+_NUMBER = re.compile(
+    r"(?:#{1,6}\s*)?(?:\*\*)?(?:step\s+)?\d{1,2}(?:\s*[.):](?:\*\*)?(?:\s+|(?=[a-z]))|\s+[-–]\s+)|[-*•]\s+",
+    re.IGNORECASE,
+)
 
 
 def steps_of(text: str, cut_off: bool) -> tuple[str, ...] | NoRubric:
-    """Return the steps in a reply: the strings of its JSON, else the lines of a numbered list."""
+    """Return the steps in a reply, thoughts left out: the strings of its JSON, else the lines of a numbered list."""
     if cut_off:
         return NoRubric("the reply was cut off before its end")
-    found = _from_json(text)
-    steps = [_tidy(s) for s in (_from_list(text) if found is None else found)]
+    said = outside_thought(text) or ""
+    found = _from_json(said)
+    steps = [_tidy(s) for s in (_from_list(said) if found is None else found)]
     steps = [s for s in steps if unusable(s) is None]
     if not steps:
         return NoRubric("the reply holds no steps")
@@ -84,6 +89,7 @@ def _from_list(text: str) -> list[str]:
 
 def _tidy(step: str) -> str:
     """Return a step as one line of plain text without its number or emphasis."""
-    line = " ".join(visible(step).replace("**", "").split())
+    whole = step.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written to any file
+    line = visible(" ".join(whole.replace("**", "").split()))
     match = _NUMBER.match(line)
     return (line[match.end() :] if match else line).strip()

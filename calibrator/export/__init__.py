@@ -18,7 +18,8 @@ def to_prompt(frozen: FrozenJudge) -> str:
     """
     aspect, roles = frozen.aspect.aspect(), frozen.judge.texts
     prompt = frozen.prompt() if frozen.judge.asked else score_prompt(aspect, in_words(frozen.rubric()), roles)
-    return prompt.shown({p.slot: f"{MARK}<paste the {aspect.called(p.slot)} here>" for p in prompt.parts if p.slot})
+    places = {p.slot: f"{MARK}<paste the {aspect.called(p.slot)} here>" for p in prompt.parts if p.slot}
+    return f"{prompt.shown(places).rstrip()}\n"
 
 
 def rubric_lines(files: tuple[StepFile, ...], base: float, method: str) -> list[str]:

@@ -118,10 +118,12 @@ def _llm(
     path: Path, frozen: FrozenJudge, model: str | None, access: Access, told: Callable[[Verdict], None] | None
 ) -> LoadedJudge:
     asked = frozen.judge.asked
-    if asked is None or frozen.judge.score_mode != MODE:
+    if asked is None:
+        raise RubricError(f"{path}: an LLM judge that holds no message to ask; calibrate again")
+    if frozen.judge.score_mode != MODE:
         problem = f"its score mode is '{frozen.judge.score_mode}'"
         raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
+    prompt, sampling = frozen.prompt(), Sampling(**asked.sampling.model_dump())
     connections = Connections(access)
     client = connections.client(model or asked.model)
-    sampling = Sampling(**asked.sampling.model_dump())
-    return LoadedJudge(frozen, LLMJudge(client, frozen.prompt(), frozen.aspect.aspect(), sampling, told), connections)
+    return LoadedJudge(frozen, LLMJudge(client, prompt, frozen.aspect.aspect(), sampling, told), connections)

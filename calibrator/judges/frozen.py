@@ -193,9 +193,13 @@ class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as such."""
 
 
-_Dumper.add_representer(
-    str, lambda d, text: d.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-)
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Line ends other than the line feed come back as they are only where they are escaped, between double quotes."""
+    style = '"' if set(text) & set("\r\x85\u2028\u2029") else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def judge_file(method: str, judge: Judge, texts: Sequence[str]) -> JudgeFile:

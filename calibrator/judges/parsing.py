@@ -54,7 +54,7 @@ def read_score(text: str, scale: Scale, *, cut_off: bool = False, names: Collect
     `cut_off`: the server cut the reply at its length limit. `names`: what the number may be called besides "score" and
     "rating", such as the aspect's name.
     """
-    said = _outside_thought(text)
+    said = outside_thought(text)
     if said is None:
         return _CUT_OFF
     reader = reader_for(scale, tuple(sorted({normal(n) for n in names} - {""})))
@@ -87,7 +87,7 @@ def _failure(said: str, cut_off: bool) -> NoScore:
     return NoScore("no score", "the reply states no score clearly")
 
 
-def _outside_thought(text: str) -> str | None:
+def outside_thought(text: str) -> str | None:
     """Return the reply without what was only thought, None if it ends in thought."""
     kept: list[str] = []
     thinking, last = False, 0

@@ -10,7 +10,7 @@ from calibrator.models.base import ChatReply, ChatRequest, Model
 
 def parse_budget(text: str) -> int:
     """Return the number of calls in "2000calls". Raises ConfigError if it is none."""
-    match = re.fullmatch(r"\s*([0-9][0-9_,]*)\s*calls?\s*", text)
+    match = re.fullmatch(r"\s*([0-9][0-9_,]{0,15})\s*calls?\s*", text)
     calls = int(re.sub("[_,]", "", match[1])) if match else 0
     if calls < 1:
         raise ConfigError(f"--budget: '{text}' is no number of calls like 2000calls")

@@ -6,6 +6,7 @@ An SDK costs several times the CPU of a short judgment; a local server would wai
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from calibrator.errors import ModelError, ModelUnavailable
@@ -91,7 +92,8 @@ class HttpModel:
         """Return the error for a request without an answer. A server that never answered yet is not waited for."""
         import aiohttp
 
-        what = str(error) or type(error).__name__
+        number = error.errno if isinstance(error, OSError) else None
+        what = os.strerror(number) if number and number > 0 else str(error) or type(error).__name__
         if isinstance(error, aiohttp.InvalidURL | aiohttp.ClientConnectorError) and not self._reached:
             hint = f"; {self._hint}" if self._hint else ""
             return ModelError(f"{self.id}: nothing answers at {self._url} ({what}){hint}")

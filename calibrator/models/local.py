@@ -33,11 +33,15 @@ def model_file(name: str) -> Path:
         if not files:
             raise ModelMissing(f"local/{name}: {NEEDS_SMOLLM2}")
         return files[0]
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise ModelMissing(f"local/{name}: there is no such file; give the path of a .gguf file, or local/smollm2")
-    if path.open("rb").read(4) != b"GGUF":
-        raise ModelMissing(f"local/{name}: not a GGUF file, which is what llama.cpp reads")
+    try:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise ModelMissing(f"local/{name}: there is no such file; give the path of a .gguf file, or local/smollm2")
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ModelMissing(f"local/{name}: not a GGUF file, which is what llama.cpp reads")
+    except (OSError, RuntimeError) as error:
+        raise ModelMissing(f"local/{name}: the file cannot be read ({error})") from None
     return path.resolve()
 
 
@@ -95,6 +99,7 @@ class LocalModel:
         address = (await asyncio.to_thread(pipe.readline)).strip() if pipe else ""
         if not address.startswith("http"):
             told = address.removeprefix("error: ") or f"it ended with exit code {self._process.wait()}"
+            await self.close()
             raise ModelError(f"{self.id}: llama.cpp could not serve {self._path.name}: {told}")
         return HttpModel(self.id, f"{address}/v1", self._path.stem, structured=True)
 

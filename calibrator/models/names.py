@@ -40,15 +40,19 @@ def check_name(name: str) -> None:
     for prefix, problem in LATER.items():
         if name.startswith(prefix):
             raise ConfigError(f"{name}: {problem}")
-    if not re.fullmatch(r"[^\s/]+/\S(.*\S)?", name):
+    if "://" in name or not re.fullmatch(r"[^\s/]+/\S(.*\S)?", name):
         raise ConfigError(f"'{name}' is no model; write {FORMS}")
 
 
 def anchored_name(name: str) -> str:
     """Return the name with the path of a model file made absolute, so that it means the same from any folder."""
-    path = Path(name.removeprefix("local/")).expanduser()
-    is_file = name.startswith("local/") and name != "local/smollm2" and path.is_file()
-    return f"local/{path.resolve()}" if is_file else name
+    if not name.startswith("local/") or name == "local/smollm2":
+        return name
+    try:
+        path = Path(name.removeprefix("local/")).expanduser()
+        return f"local/{path.resolve()}" if path.is_file() else name
+    except (OSError, RuntimeError):  # no such user, a name too long: said where the file is opened
+        return name
 
 
 def default_width(name: str) -> int:
@@ -71,8 +75,8 @@ def open_model(name: str, width: int) -> Model:
 
         url, model = _address(name) if is_url(name) else _vllm(name)
         variable = "CALIBRATOR_API_KEY" if is_url(name) else "VLLM_API_KEY"
-        hint = "is the server running?" if is_url(name) else f"start it with: vllm serve {model}"
-        key = os.environ.get(variable) or None
+        hint = "see that the server is running" if is_url(name) else f"start it with `vllm serve {model}`"
+        key = os.environ.get(variable, "").strip() or None  # a line end, as from a file, may not be in a header
         structured = not is_url(name)  # vLLM can hold replies to a schema; of any other server that is not known
         return HttpModel(name, url, model, key=key, key_variable=variable, hint=hint, structured=structured)
     from calibrator.models.providers import ProviderModel

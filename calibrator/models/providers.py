@@ -10,6 +10,7 @@ from typing import Any
 from calibrator.errors import ModelError, ModelMissing, ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest
 from calibrator.models.wire import FILTERED, TOO_LONG, refusal, reply_of, request_body, retry_after
+from calibrator.texts import digest
 
 NEEDS_LITELLM = "litellm is not installed; it comes with: pip install 'litellm>=1.83.7' 'openai<3'"
 DEADLINE = 600.0
@@ -21,7 +22,8 @@ class ProviderModel:
     def __init__(self, name: str) -> None:
         if importlib.util.find_spec("litellm") is None:
             raise ModelMissing(f"{name}: {NEEDS_LITELLM}")
-        self.id = self.identity = name
+        self.id = name
+        self.identity = f"{name}{_endpoint(name)}"
         self._litellm: Any = None
         self._seeded = False
         self._importing = asyncio.Lock()
@@ -47,6 +49,8 @@ class ProviderModel:
         """Close the connections that litellm keeps."""
         if self._litellm is not None:
             await self._litellm.close_litellm_async_clients()
+            # It would go on handing out the closed ones.
+            self._litellm.in_memory_llm_clients_cache.flush_cache()
 
     def _cost(self, answer: Any) -> float | None:
         """Return the price of an answer by litellm's table, None where the table does not have the model."""
@@ -78,6 +82,13 @@ class ProviderModel:
         if isinstance(error, faults.BadRequestError) and (held := refusal(problem)):
             return held
         raise ModelError(f"{self.id}: {problem}") from None
+
+
+def _endpoint(name: str) -> str:
+    """Return what tells another endpoint of a provider, where the environment names one, from its usual one."""
+    provider = name.partition("/")[0].upper().replace("-", "_")
+    named = [os.environ.get(f"{provider}_{what}") for what in ("API_BASE", "BASE_URL")]
+    return f" at {digest(named)[:16]}" if any(named) else ""
 
 
 def _litellm() -> Any:

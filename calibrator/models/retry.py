@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,9 +48,7 @@ class Retrying:
         await self._model.close()
 
     def _pause(self, state: RetryCallState) -> float:
-        import tenacity
-
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, ModelUnavailable) else None
-        grown = tenacity.wait_exponential_jitter(initial=self._first, max=LONGEST, jitter=self._first)(state)
-        return min(max(asked, 0.0), LONGEST) if asked is not None else grown
+        grown = self._first * (2 ** (state.attempt_number - 1) + random.random())
+        return min(max(asked if asked is not None else grown, 0.0), LONGEST)

@@ -24,7 +24,7 @@ def request_body(request: ChatRequest, model: str, *, structured: bool = False) 
     sampling = request.sampling
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": [{"role": m.role, "content": _whole(m.content)} for m in request.messages],
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
     }
@@ -43,23 +43,27 @@ def reply_of(body: Mapping[str, Any]) -> ChatReply:
         message, reason = choice["message"], choice.get("finish_reason")
         text = message.get("content") or message.get("refusal") or ""
         usage = _usage(body.get("usage") or {})
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         raise ModelUnavailable("the answer holds no reply") from None
     if not isinstance(text, str):
         raise ModelUnavailable("the reply is no text")
     if reason == "content_filter":
         return ChatReply("", "refused", FILTERED, usage)
     finish: Finish = "length" if reason == "length" else "stop"
-    # Half a surrogate pair cannot be written to any file.
-    return ChatReply(text.encode("utf-8", "replace").decode(), finish, usage=usage)
+    return ChatReply(_whole(text), finish, usage=usage)
+
+
+def _whole(text: str) -> str:
+    """Return a text without half surrogate pairs, which no file can hold and no server takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _usage(counted: Mapping[str, Any]) -> Usage:
     details = counted.get("prompt_tokens_details") or {}
     return Usage(
-        prompt=int(counted.get("prompt_tokens") or 0),
-        completion=int(counted.get("completion_tokens") or 0),
-        cached=int(details.get("cached_tokens") or 0),
+        prompt=max(0, int(counted.get("prompt_tokens") or 0)),
+        completion=max(0, int(counted.get("completion_tokens") or 0)),
+        cached=max(0, int(details.get("cached_tokens") or 0)),
     )
 
 
@@ -109,11 +113,12 @@ def told(raw: bytes) -> str:
         error = json.loads(text)
         error = error.get("error", error) if isinstance(error, dict) else error
         if isinstance(error, dict) and error.get("message"):
-            kind = error.get("type") or error.get("code")
+            code = error.get("code")  # where it is a word, it says more: "context_length_exceeded"
+            kind = code if code and isinstance(code, str) else error.get("type") or code
             text = f"{error['message']}" + (f" ({kind})" if kind else "")
     except (ValueError, RecursionError):
         pass
-    line = " ".join(text.split())
+    line = " ".join(_whole(text).split())
     return f"{line[:297]}..." if len(line) > 300 else line or "no explanation"
 
 

@@ -58,6 +58,9 @@ def cautions(result: RunResult) -> list[str]:
     told = []
     if result.test.groups < FEW_GROUPS:
         told.append(f"only {result.test.groups} groups on the test side: intervals over so few groups are rough")
+    for name, reasons in result.left_out.items():
+        listed = ", ".join(f"{n} × {reason}" for reason, n in reasons.items())
+        told.append(f"'{name}' was left out: more than 5 % of its judgments on dev failed ({listed})")
     failed = {j.name: sum(j.failures.values()) for j in result.test.judges if j.failures}
     if failed:
         listed = ", ".join(f"{name} {count}" for name, count in failed.items())

@@ -1,12 +1,15 @@
 """A small OpenAI-compatible server that answers from its wits and counts what it is asked.
 
-    python -m tests.doubles.server --log FILE [--delay 0.05] [--fail 429:0.1] [--require-key KEY]
+    python -m tests.doubles.server --log FILE [--delay 0.05] [--fail 429:0.1] [--require-key KEY] [--answers echo]
 
 It prints the address to ask at and serves until its standard input is closed, so that it never outlives a test, however
 the test ends. Every line of the log is {"event": …, "key": …}: "asked" when a request came, "answered" once the whole
 answer is with the system's socket, "failed" for a fault that was made up (`fault` names it). The key is the same for
 the same request. What it answers follows from the request alone, and which attempts fail from the request and how often
 it was put. A client may have its answer a moment before the log says so; once the server has ended, the log is whole.
+
+With `--answers echo` it gives the request's body back, as much of it as `max_tokens` allow, and refuses prompts of more
+than CONTEXT tokens; so a test can see what was sent.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from aiohttp import web
 ROOT = Path(__file__).resolve().parent.parent.parent
 MODEL = "double"
 PASSING = ("429", "500", "reset")  # another attempt may succeed
+CONTEXT, LETTERS = 4096, 4  # tokens of a prompt that `echo` takes, and letters to a token
 FINAL = ("refusal", "length", "toolong")  # answers, if unwelcome ones
 STEPS = (
     "Note what the text says about the river and the garden.",
@@ -87,8 +91,11 @@ def _last_quotation(text: str) -> str:
 class Server:
     """What is asked and answered, and where it is written down."""
 
-    def __init__(self, log: Path, delay: float, faults: list[tuple[str, float]], required: str | None) -> None:
+    def __init__(
+        self, log: Path, delay: float, faults: list[tuple[str, float]], required: str | None, answers: str
+    ) -> None:
         self._log, self._delay, self._faults, self._required = log, delay, faults, required
+        self._echoes = answers == "echo"
         self._attempts: Counter[str] = Counter()
 
     def application(self) -> web.Application:
@@ -116,10 +123,11 @@ class Server:
             if fault in PASSING:
                 self._write("failed", key, fault)
                 return await self._fail(request, fault, key)
-            if fault == "toolong":
+            if fault == "toolong" or (self._echoes and _tokens(body) > CONTEXT):
                 response = await _send(request, 400, {"error": TOO_LONG})
             else:
-                response = await _send(request, 200, _completion(body, key, fault))
+                answer = _echo(body, key) if self._echoes else _completion(body, key, fault)
+                response = await _send(request, 200, answer)
         except ConnectionError:
             return web.Response()  # whoever asked is gone: nothing was answered
         self._write("answered", key)
@@ -157,20 +165,27 @@ def _completion(body: Mapping[str, Any], key: str, fault: str) -> dict[str, Any]
         text = "I would rather not rate this text."
     elif fault == "length":
         text = text[: len(text) // 2]
-    prompt = sum(len(m["content"]) for m in body["messages"]) // 4
-    completion = max(1, len(text) // 4)
+    return _answer(body, key, text, "length" if fault == "length" else "stop")
+
+
+def _echo(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    text = json.dumps(body)
+    room = LETTERS * int(body["max_tokens"])
+    return _answer(body, key, text[:room], "length" if len(text) > room else "stop")
+
+
+def _tokens(body: Mapping[str, Any]) -> int:
+    return sum(len(m["content"]) for m in body["messages"]) // LETTERS
+
+
+def _answer(body: Mapping[str, Any], key: str, text: str, reason: str) -> dict[str, Any]:
+    prompt, completion = _tokens(body), max(1, len(text) // LETTERS)
     return {
         "id": f"chatcmpl-{key[:12]}",
         "object": "chat.completion",
         "created": 0,
         "model": body.get("model", MODEL),
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": text},
-                "finish_reason": "length" if fault == "length" else "stop",
-            }
-        ],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}],
         "usage": {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion},
     }
 
@@ -233,11 +248,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--answers", choices=["judge"], default="judge", help="what to answer like")
+    parser.add_argument("--answers", choices=["judge", "echo"], default="judge", help="what to answer like")
     parser.add_argument("--fail", type=_fault, action="append", default=[], metavar="KIND:RATE", help="may be repeated")
     parser.add_argument("--require-key", metavar="KEY")
     options = parser.parse_args()
-    server = Server(options.log, options.delay, options.fail, options.require_key)
+    server = Server(options.log, options.delay, options.fail, options.require_key, options.answers)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(server.application()))
 

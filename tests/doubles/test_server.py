@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.doubles.server import FINAL, PASSING, STEPS, Double, key_of, serving
+from tests.doubles.server import CONTEXT, FINAL, PASSING, STEPS, Double, key_of, serving
 
 SHORT, LONG = "> a calm word", "> " + "many calm words\n> " * 8 + "end"
 
@@ -104,6 +104,16 @@ def test_steps_are_given_where_they_are_asked_for(tmp_path: Path) -> None:
     assert {len(steps) for steps in drafts} == {3, 4, 5}
     assert all(set(steps) <= set(STEPS) and len(set(steps)) == len(steps) for steps in drafts)
     assert len({tuple(steps) for steps in drafts}) > 10
+
+
+def test_an_echo_is_what_was_asked(tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--answers", "echo") as double:
+        whole = body("a prompt", seed=3)
+        assert json.loads(said(ask(double, whole))) == whole
+        _, cut = ask(double, body("a prompt", max_tokens=3))
+        assert (len(cut["choices"][0]["message"]["content"]), cut["choices"][0]["finish_reason"]) == (12, "length")
+        assert ask(double, body("a" * 4 * CONTEXT))[0] == 400
+    assert len(double.answered()) == 3
 
 
 def test_faults_that_pass_are_no_answers(tmp_path: Path) -> None:

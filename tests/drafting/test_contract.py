@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 
 import pytest
 
 from calibrator.aspects import find_aspect
 from calibrator.drafting.base import Drafter, DraftRequest, RefineRequest
 from calibrator.drafting.criteria import CriteriaDrafter
+from calibrator.drafting.llm import LLMDrafter
+from calibrator.models.base import ChatRequest, request_key
+from calibrator.models.client import Client, Portal
+from calibrator.models.scripted import ScriptedModel
 from calibrator.records import Disagreement, Rubric
 from tests.conftest import make_items
+from tests.doubles.server import reply_to
 
 ASPECT = find_aspect("neutral/relevance")[0]
 
@@ -88,6 +94,22 @@ class TestCriteria(DrafterContract):
 class TestCriteriaByRatings(DrafterContract):
     def drafter(self) -> Drafter:
         return CriteriaDrafter("mae")
+
+
+class TestLLM(DrafterContract):
+    """What the double writes depends on messages, temperature and seed, as it does with a model."""
+
+    @pytest.fixture(autouse=True)
+    def _open(self) -> Iterator[None]:
+        self.portal = Portal()
+        yield
+        self.portal.close()
+
+    def drafter(self) -> Drafter:
+        def steps(request: ChatRequest) -> str:
+            return reply_to([asdict(m) for m in request.messages], request_key("double", request))
+
+        return LLMDrafter(Client(ScriptedModel(steps), self.portal, 4), ("source", "output"))
 
 
 def test_a_lower_is_better_aspect_is_fitted_to_its_ratings_like_any_other() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,13 @@ from calibrator.judges.base import Judge
 from calibrator.judges.baselines import ConstantJudge, LengthJudge
 from calibrator.judges.build import load_judge
 from calibrator.judges.criteria import CriteriaJudge
+from calibrator.judges.llm import LLMJudge
+from calibrator.models.base import ChatRequest
+from calibrator.models.client import Client, Portal
+from calibrator.models.scripted import ScriptedModel
+from calibrator.prompts import score_prompt
 from tests.conftest import make_items
+from tests.doubles.server import reply_to
 from tests.judges.contract import JudgeContract
 
 ASPECT = find_aspect("neutral/relevance")[0]
@@ -46,6 +54,31 @@ class TestConstant(JudgeContract):
 class TestLength(JudgeContract):
     def judge(self) -> Judge:
         return LengthJudge.fitted(make_items(50), Scale(1, 5))
+
+
+class TestLLM(JudgeContract):
+    """The scores follow from the words of the quoted text and from the whole prompt."""
+
+    steps: tuple[str, ...] = ("Look at the words.", "Weigh the tone.")
+    width = 8
+
+    @pytest.fixture(autouse=True)
+    def _open(self) -> Iterator[None]:
+        self.portal = Portal()
+        yield
+        self.portal.close()
+
+    def judge(self) -> Judge:
+        def by_words(request: ChatRequest) -> str:
+            return reply_to([asdict(m) for m in request.messages], "key")
+
+        prompt = score_prompt(ASPECT, self.steps, ("source", "output"))
+        return LLMJudge(Client(ScriptedModel(by_words), self.portal, self.width), prompt, ASPECT)
+
+
+class TestZeroShot(TestLLM):
+    steps = ()
+    width = 1
 
 
 @pytest.mark.parametrize("name", ["relevance", "aggressiveness", "coherence", "suitableness"])

@@ -88,8 +88,14 @@ def refused(folder: Path, script: Script = unasked) -> str:
 
 
 def test_what_was_asked_is_not_asked_again_not_even_by_another_process(tmp_path: Path) -> None:
-    assert ask(tmp_path, lambda _: FULL, asking(), asking()) == ([FULL, replace(FULL, calls=0)], 1)
-    assert ask(tmp_path, unasked, asking()) == ([replace(FULL, calls=0)], 1)
+    free = replace(FULL, calls=0, cost=0.0)
+    assert ask(tmp_path, lambda _: FULL, asking(), asking()) == ([FULL, free], 1)
+    assert ask(tmp_path, unasked, asking()) == ([free], 1)
+
+
+def test_a_price_that_is_not_known_stays_unknown(tmp_path: Path) -> None:
+    ask(tmp_path, lambda _: "4", asking())
+    assert ask(tmp_path, unasked, asking()) == ([ChatReply("4", cost=None, calls=0)], 1)
 
 
 def test_another_request_or_model_is_another_entry(tmp_path: Path) -> None:
@@ -367,14 +373,30 @@ def test_a_database_that_another_process_holds(tmp_path: Path, monkeypatch: pyte
         with closing(sqlite3.connect(tmp_path / "cache.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             await cached.complete(asking())  # reading goes on
-            with pytest.raises(CacheError, match=r"another process holds it.*--no-cache"):
-                await cached.complete(asking("new"))
+            assert (await cached.complete(asking("new"))).text == "3"  # it is paid for, and goes on without being kept
             unlucky = Cached(ScriptedModel(lambda _: "3"), tmp_path)
             with pytest.raises(CacheError, match=r"locked.*--no-cache"):
                 await unlucky.complete(asking())
             await unlucky.close()
-        assert (await cached.complete(asking("new"))).text == "3"
+        again = [await cached.complete(asking("new")) for _ in range(2)]
+        assert [(reply.text, reply.calls) for reply in again] == [("3", 1), ("3", 0)]
         await cached.close()
+
+
+def test_a_full_disk_keeps_no_reply_from_who_asked(tmp_path: Path) -> None:
+    async def work() -> tuple[ChatReply, int]:
+        cached = Cached(ScriptedModel(lambda _: "x" * 10_000), tmp_path)
+        await cached.complete(asking())
+        pages = cached._store._sql("PRAGMA page_count").fetchone()[0]
+        cached._store._sql(f"PRAGMA max_page_count = {pages}").fetchone()
+        replies = [await cached.complete(asking(str(n))) for n in range(5)]
+        hits = cached.hits
+        await cached.close()
+        return replies[-1], hits
+
+    assert asyncio.run(work()) == (ChatReply("x" * 10_000), 0)
+    kept = ask(tmp_path, lambda _: "again", *[asking(str(n)) for n in range(5)])[1]
+    assert kept < 5  # else the disk was not full
 
     asyncio.run(work())
 
