@@ -11,6 +11,7 @@ from calibrator.records import NoRubric
 from calibrator.texts import normalise, unusable, visible
 
 STEPS_AT_MOST, LETTERS_AT_MOST = 20, 800  # a guide longer than this is no guide any more
+WORDS_AT_LEAST = 3  # "first step", "second step" are the prompt's own placeholders
 QUOTED = 8  # as many consecutive words of an example are a quotation
 # "1. …", "Step 2: …", "3) …", "### 4. …", "Step 5 - …", "- …", "* …": what stands before a step in prose.
 _NUMBER = re.compile(
@@ -33,6 +34,8 @@ def steps_of(text: str, cut_off: bool) -> tuple[str, ...] | NoRubric:
         return NoRubric(f"more than {STEPS_AT_MOST} steps")
     if any(len(s) > LETTERS_AT_MOST for s in steps):
         return NoRubric(f"a step of more than {LETTERS_AT_MOST} letters")
+    if all(len(s.split()) < WORDS_AT_LEAST for s in steps):
+        return NoRubric(f"no step has {WORDS_AT_LEAST} words")
     return tuple(steps)
 
 

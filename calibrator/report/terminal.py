@@ -26,7 +26,7 @@ from calibrator.export import number_of, rubric_lines
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import say
-from calibrator.report.markdown import MEASURES, cautions, cell, failures, verdict_line
+from calibrator.report.markdown import MEASURES, cautions, cell, verdict_line
 
 
 def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, method: Method) -> None:
@@ -54,7 +54,7 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
     title = f"{result.aspect.suite}/{result.aspect.name}: test side, {result.test.items} items"
     table = Table("judge", *(Column(m, justify="right") for m in (*MEASURES, "failures")), title=title)
     for judge in result.test.judges:
-        table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), failures(judge))
+        table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), str(sum(judge.failures.values())))
     console.print(table)
     say(console, verdict_line(result), "bold")
     for caution in cautions(result):
@@ -85,7 +85,7 @@ class LiveProgress:
         )
         self._task: TaskID | None = None
         self._phase, self._done, self._total = "", 0, 0
-        self._each, self._partly = 1, 0
+        self._each, self._partly, self._failing = 1, 0, 0
         self._judgments, self._failures, self._best = 0, 0, math.nan
         self._spent: dict[str, Spent] = {}
         self._began = time.monotonic()
@@ -105,21 +105,22 @@ class LiveProgress:
         """Begin a phase."""
         self._tell()
         self._phase, self._done, self._total = name, 0, total
-        self._each, self._partly = max(1, each), 0
+        self._each, self._partly, self._failing = max(1, each), 0, 0
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=total, note=self._note())
 
     def advance(self, judgments: int) -> None:
-        """Count one candidate and its judgments."""
+        """Count one candidate and its judgments; verdicts that were none of the search (0 judgments) are let go."""
         self._judgments += judgments
-        self._done, self._partly = self._done + 1, 0
+        self._failures += self._failing if judgments else 0
+        self._done, self._partly, self._failing = self._done + 1, 0, 0
         self._show()
 
     def verdict(self, verdict: Verdict) -> None:
         """Count one verdict of the candidate at work."""
         self._partly += 1
-        self._failures += isinstance(verdict, Failure)
+        self._failing += isinstance(verdict, Failure)
         self._show()
 
     def spent(self, model: str, spent: Spent) -> None:
@@ -145,7 +146,7 @@ class LiveProgress:
         parts = [f"{judgments:,} judgments{rate}"]
         if self._spent:
             tokens = sum(s.prompt + s.completion for s in self._spent.values())
-            parts += [f"{tokens:,} tokens", f"{self._failures:,} failures"]
+            parts += [f"{tokens:,} tokens", f"{self._failures + self._failing:,} failures"]
         if math.isfinite(self._best):
             parts.append(f"best {number_of(self._best)}")
         return ", ".join(parts)

@@ -128,7 +128,13 @@ def test_any_reply_gives_whole_lines_or_a_reason(text: str, cut_off: bool) -> No
 
 @given(st.lists(st.text(alphabet="abcdefgh ", min_size=1, max_size=40).filter(str.strip), min_size=1, max_size=20))
 def test_steps_in_json_come_back_as_they_were_written(steps: list[str]) -> None:
+    steps = ["look at this", *steps[:19]]
     assert steps_of(json.dumps({"steps": steps}), cut_off=False) == tuple(" ".join(s.split()) for s in steps)
+
+
+def test_the_placeholders_of_the_prompt_are_no_steps() -> None:
+    copied = steps_of('{"steps": ["first step", "second step", "third step"]}', cut_off=False)
+    assert isinstance(copied, NoRubric) and "3 words" in copied.reason
 
 
 EXAMPLE = "Most people who work at night are as friendly as anyone, nurses and bakers among them."
