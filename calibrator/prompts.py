@@ -25,7 +25,8 @@ MARK = "> "
 _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 # Servers turn these spellings into the control tokens of their chat templates, wherever they stand.
 _CONTROL = re.compile(
-    r"<(?=\||｜|/?s>|/?(?:start|end)_of_[a-z]+>|[a-z_]+\|>|/?(?:bos|eos|pad|unk)>|<\/?SYS>>)|\[(?=/?[A-Z][A-Z_]*\])",
+    r"<(?=\||｜|/?s>|/?(?:start|end)_of_[a-z]+>|[a-z_]+\|>|/?(?:bos|eos|pad|unk)>|</?SYS>>"
+    r"|(?:reserved|special|extra_id)_)|\[(?=\||/?INST\]|(?-i:/?[A-Z][A-Z_]*\]))",
     re.IGNORECASE,
 )
 

@@ -144,6 +144,25 @@ class Journal:
             yield self._known[key]
 
 
+class Tally:
+    """A count that outlives any end of the process: a file with one byte for each thing counted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def count(self) -> int:
+        """Return how many were counted."""
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def add(self) -> None:
+        """Count one more. Raises RunError if the place cannot be written to."""
+        try:
+            with self._path.open("ab", buffering=0) as file:
+                file.write(b".")
+        except OSError as error:
+            raise RunError(f"{self._path}: cannot be written: {error.strerror or error}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The folder of one run."""
@@ -158,6 +177,10 @@ class Run:
     def journal(self) -> Journal:
         """Return the journal, with what it holds already."""
         return Journal(self.folder / "journal.jsonl")
+
+    def calls(self) -> Tally:
+        """Return the count of calls that were made to models."""
+        return Tally(self.folder / "calls")
 
     def config(self) -> dict[str, Any]:
         """Return the configuration the run was started with. Raises RunError if it is missing or damaged."""

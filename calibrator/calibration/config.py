@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from calibrator import __version__
 from calibrator.columns import Wanted
+from calibrator.drafting.llm import MAX_TOKENS as DRAFT_TOKENS
 from calibrator.errors import ConfigError
 from calibrator.judges.llm import MAX_TOKENS
 from calibrator.models.budget import parse_budget
@@ -83,6 +84,7 @@ class RunConfig(BaseModel):
     model: str | None = None
     drafter: str | None = None
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
+    draft_tokens: int = Field(default=DRAFT_TOKENS, ge=1)
     budget: str | None = None
     concurrency: int | None = Field(default=None, ge=1)
     cache: bool = True

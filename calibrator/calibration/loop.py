@@ -138,7 +138,8 @@ class _Search:
         """The top k of all candidates so far. Raises CalibrationError, with the reasons, if there is none."""
         if not self.scored:
             told = ", ".join(f"{count} × {reason}" for reason, count in sorted(self.no_rubric.items()))
-            raise CalibrationError(f"no rubric was written ({told})")
+            more = "; --draft-tokens gives replies more room" if "cut off" in told else ""
+            raise CalibrationError(f"no rubric was written ({told}){more}")
         best = top_k(self.scored, self.dev, self.config.objective, self.config.top_k)
         self.history.append(best[0].value or 0.0)
         self.progress.best(self.history[-1])

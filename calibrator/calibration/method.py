@@ -88,7 +88,11 @@ def with_model(
     sampling = Sampling(max_tokens=config.max_tokens)
     drafters: list[tuple[Drafter, tuple[float, ...]]] = []
     for name in config.drafters:
-        made = CriteriaDrafter(config.objective) if name == CRITERIA else LLMDrafter(connections.client(name), roles)
+        made = (
+            CriteriaDrafter(config.objective)
+            if name == CRITERIA
+            else LLMDrafter(connections.client(name), roles, config.draft_tokens)
+        )
         drafters.append((made, _sizes(config, name)))
 
     def judge(rubric: Rubric) -> Judge:

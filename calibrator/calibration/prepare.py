@@ -129,7 +129,7 @@ def prompt_tokens(prepared: Prepared, method: Method, trials: int, refinements: 
     score = sum(len(p.text) for p in score_prompt(aspect, STEPS_TAKEN, roles).parts) + texts
     frame = len(draft_prompt(aspect, roles, ())[0].content)
     models = [sizes for drafter, sizes in method.drafters if isinstance(drafter, LLMDrafter)]
-    written = sum(trials * (frame + size * (texts + 40)) for sizes in models for size in sizes)
+    written = sum(trials * (frame + min(size, len(items)) * (texts + 40)) for sizes in models for size in sizes)
     refined = refinements * (frame + sum(map(len, STEPS_TAKEN)) + 3 * (texts + 100)) if models else 0
     return round((judgments * score + written + refined) / LETTERS_A_TOKEN)
 

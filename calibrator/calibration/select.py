@@ -20,7 +20,8 @@ def top_k(candidates: Sequence[Candidate], items: Sequence[Item], objective: str
     if not eligible:
         reasons = failures_of(candidates[0].verdicts) if candidates else {}
         told = ", ".join(f"{count} × {reason}" for reason, count in reasons.items()) or "no candidate at all"
-        raise CalibrationError(f"no rubric is eligible: more than 5 % of its judgments failed ({told})")
+        more = "; --max-tokens gives replies more room" if "cut off" in told else ""
+        raise CalibrationError(f"no rubric is eligible: more than 5 % of its judgments failed ({told}){more}")
     common = [k for k in range(len(items)) if all(isinstance(c.verdicts[k], Judgment) for c in eligible)]
     if len(common) < len(items):
         shared = [items[k] for k in common]

@@ -69,6 +69,9 @@ def run(
     max_tokens: Annotated[
         int | None, typer.Option(help="Most tokens of a judgment's reply.", rich_help_panel=o.MODELS)
     ] = None,
+    draft_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens of a drafter's reply.", rich_help_panel=o.MODELS)
+    ] = None,
     budget: o.Budget = None,
     concurrency: o.Concurrency = None,
     cache: o.Cache = None,
@@ -103,6 +106,7 @@ def run(
         "model": model,
         "drafter": drafter,
         "max_tokens": max_tokens,
+        "draft_tokens": draft_tokens,
         "budget": budget,
         "concurrency": concurrency,
         "cache": cache,

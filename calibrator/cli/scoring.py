@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from calibrator.calibration.prepare import LETTERS_A_TOKEN
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ModelError
 from calibrator.judges.build import load_judge
@@ -15,6 +16,7 @@ from calibrator.judges.scoring import score_file
 from calibrator.models.budget import parse_budget
 from calibrator.models.build import Access
 from calibrator.models.cache import cache_folder
+from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import make_console, say, tell_aside
 
@@ -64,6 +66,12 @@ def score_with(
         failures = bar.tasks[0].fields["failures"] + isinstance(verdict, Failure)
         bar.update(task, advance=1, failures=failures, visible=True)
 
+    def begin(rows: int) -> None:
+        bar.update(task, total=rows)
+        if judge.frozen.judge.asked is not None:
+            tokens = rows * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
+            say(console, f"plan      up to {rows:,} calls, about {tokens:,.0f} prompt tokens and those of the texts")
+
     again = "the same command goes on from the cache" if use.cache else "without the cache it would begin anew"
     try:
         with load_judge(rubric, model=use.model, access=use.access(), told=count) as judge, bar:
@@ -77,12 +85,20 @@ def score_with(
                 out=out,
                 column=column,
                 encoding=encoding,
-                rows=lambda n: bar.update(task, total=n),
+                rows=begin,
             )
+            used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
         print(f"\nStopped; nothing was written, and {again}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except (BudgetSpent, ModelError) as error:
         error.args = (f"{error}; {again}",)
         raise
-    say(console, scored.told())
+    say(console, "\n".join([*used, scored.told()]))
+
+
+def _told(spent: Spent) -> str:
+    """Return what a model was used for, in words."""
+    cost = "price not known" if spent.cost is None else f"{spent.cost:.4f} US dollars"
+    tokens = f"{spent.prompt:,} prompt tokens, {spent.completion:,} written"
+    return f"{spent.replies:,} replies, {spent.calls:,} calls made; {tokens}; {cost}"

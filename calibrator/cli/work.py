@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrator import __version__
-from calibrator.calibration.config import RunConfig, anchored, check_models, make_config
+from calibrator.calibration.config import CRITERIA, RunConfig, anchored, check_models, make_config
 from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import Method, embedded, with_model
 from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
@@ -18,6 +18,7 @@ from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
 from calibrator.models.build import Access, Connections
 from calibrator.models.cache import cache_folder
+from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in
 from calibrator.report.console import make_console, tell_aside
 from calibrator.report.markdown import cautions, report, verdict_line
@@ -32,8 +33,8 @@ def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
     check_models(config)
     prepared = prepare(config)
     check_place(_out(config, prepared))
-    with Connections(_access(config)) as connections:  # whatever is absent is said before there is a run
-        _method(config, prepared, connections, Silent())
+    for name in {config.model or CRITERIA, *config.drafters} - {CRITERIA}:
+        check_ready(name)  # whatever is absent is said before there is a run
     Ledger(runs).check()
     config = anchored(config)
     config = config.model_copy(update={"inputs": inputs_of(prepared, config)})
@@ -67,7 +68,7 @@ def see_through(
     try:
         with run.held():
             journal = run.journal()
-            with Connections(_access(config), journal, live.spent) as connections:
+            with Connections(_access(config), journal, live.spent, run.calls()) as connections:
                 method = _method(config, prepared, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method)
                 if quiet or as_json:
@@ -108,7 +109,7 @@ def _method(config: RunConfig, prepared: Prepared, connections: Connections, pro
 def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool, paid: Mapping[str, Spent]) -> Path:
     """Write everything into the run's folder first, then the frozen judge to its place; return where the report is."""
     outcome.frozen.save(run.folder / "frozen.yaml")
-    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out), paid))
+    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out), paid, run.calls().count()))
     run.write("result.json", outcome.result.model_dump_json(indent=1) + "\n")
     if hand_over:
         replaced = check_place(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from calibrator.judges.parsing import outside_thought
 from calibrator.records import NoRubric
@@ -18,6 +18,7 @@ _NUMBER = re.compile(
     r"(?:#{1,6}\s*)?(?:\*\*)?(?:step\s+)?\d{1,2}(?:\s*[.):](?:\*\*)?(?:\s+|(?=[a-z]))|\s+[-–]\s+)|[-*•]\s+",
     re.IGNORECASE,
 )
+_DOT = re.compile(r"^[-*•]\s+")
 
 
 def steps_of(text: str, cut_off: bool) -> tuple[str, ...] | NoRubric:
@@ -58,13 +59,27 @@ def _from_json(text: str) -> list[str] | None:
             value, _ = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
-            value = next((v for v in value.values() if isinstance(v, list | dict)), None)
-        if isinstance(value, dict):
-            value = list(value.values())
-        if isinstance(value, list) and (steps := _strings(value)):
-            return steps
+        listed = value if isinstance(value, list) else _listed(value)
+        if listed and (steps := _strings(listed)):
+            return _without_numbers(steps)
     return None
+
+
+def _listed(value: Mapping[str, object]) -> list[object]:
+    """Return the list under "steps", at whatever depth, else the first list or the texts of the first object there."""
+    inner = [value, *(v for v in value.values() if isinstance(v, dict))]
+    for found in (v for each in inner for k, v in each.items() if k.casefold() == "steps"):
+        if isinstance(found, list | dict):
+            return list(found.values()) if isinstance(found, dict) else found
+    first = next((v for v in value.values() if isinstance(v, list | dict)), [])
+    return list(first.values()) if isinstance(first, dict) else first
+
+
+def _without_numbers(steps: list[str]) -> list[str]:
+    """Return steps without the numbers before them where these count 1, 2, 3 …; others are points of the scale."""
+    numbers = [_NUMBER.match(step.strip()) for step in steps]
+    counted = all(n and re.sub(r"\D", "", n[0]) == str(k) for k, n in enumerate(numbers, 1))
+    return [step.strip()[n.end() :] for step, n in zip(steps, numbers, strict=True) if n] if counted else steps
 
 
 def _strings(values: Sequence[object]) -> list[str]:
@@ -91,8 +106,6 @@ def _from_list(text: str) -> list[str]:
 
 
 def _tidy(step: str) -> str:
-    """Return a step as one line of plain text without its number or emphasis."""
+    """Return a step as one line of plain text without a dot before it and without emphasis."""
     whole = step.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written to any file
-    line = visible(" ".join(whole.replace("**", "").split()))
-    match = _NUMBER.match(line)
-    return (line[match.end() :] if match else line).strip()
+    return _DOT.sub("", visible(" ".join(whole.replace("**", "").split())))

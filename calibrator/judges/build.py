@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from calibrator.judges.llm import METHOD, MODE, LLMJudge
 from calibrator.models.base import Sampling
 from calibrator.models.build import Access, Connections
 from calibrator.models.cache import cache_folder
+from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Item, Verdict
 from calibrator.texts import digest
 
@@ -25,6 +27,13 @@ class LoadedJudge:
 
     def __init__(self, frozen: FrozenJudge, judge: Judge, connections: Connections | None = None) -> None:
         self.frozen, self._judge, self._connections = frozen, judge, connections
+        if connections is not None:
+            weakref.finalize(self, connections.close)  # also at the end of the program
+
+    @property
+    def spent(self) -> dict[str, Spent]:
+        """What models were used for so far, by their names; empty for a judge that asks none."""
+        return self._connections.spent if self._connections is not None else {}
 
     def close(self) -> None:
         """Let go of connections and processes; the end of the program does so too."""

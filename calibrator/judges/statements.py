@@ -21,6 +21,7 @@ _BESIDE_A_SCORE = frozenset(
     "scale range low high id index count weight version example examples".split()
 )
 _LEADS = frozenset("the my a this final overall so thus hence therefore".split())  # may stand before "score: 4"
+_LATER = 2000  # letters behind a number in which a list would go on
 _LONGEST = 60  # of a text value with a score in it; longer ones argue, and speak of numbers that they do not give
 
 
@@ -136,18 +137,30 @@ class Reader:
         Of a reply that was cut off only the first line counts: what comes later may have been one part of several.
         """
         text = self.range.sub("…", text).lstrip()
+        begins = 0
         for line in text.split("\n")[: 1 if cut_off else None]:
+            start, begins = begins, begins + len(line) + 1
             matches = () if _LISTED.match(line) else (*self.stated.finditer(line), *self.bracketed.finditer(line))
             for match in matches:
                 bracketed = match.re is self.bracketed
                 of_top = None if bracketed else self.of_top.match(line, match.end())
                 end = (of_top or match).end()
                 ends = _ENDS.match(line, end)
+                if _begins_a_list(match["n"], text[start + end : start + end + _LATER], cut_off):
+                    continue
                 if ends is None or not _meant(line[max(0, match.start() - 200) : match.start()], bracketed):
                     continue
                 # Labels with numbers may be a guide that is repeated and was cut off behind its first line.
                 if not cut_off or not (bracketed or ends["label"] or _NOTHING_MORE.match(text, end)):
                     yield as_float(match["n"])
+
+
+def _begins_a_list(number: str, later: str, cut_off: bool) -> bool:
+    """Whether a number that is followed by a stop and more words counts steps: the next number follows, or may have."""
+    if not re.match(r"\.\s+\S", later):
+        return False
+    following = f"{as_float(number) + 1:g}"
+    return cut_off or re.search(rf"(?:^|\s){re.escape(following)}\s*[.):]\s", later) is not None
 
 
 reader_for = lru_cache(maxsize=64)(Reader)  # a run reads thousands of replies on one scale

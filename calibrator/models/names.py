@@ -84,6 +84,13 @@ def open_model(name: str, width: int) -> Model:
     return ProviderModel(name)
 
 
+def check_ready(name: str) -> None:
+    """Raise what `open_model` raises, and ModelMissing if a provider or its key is not there; asks nothing."""
+    model = open_model(name, 1)
+    if (check := getattr(model, "check", None)) is not None:
+        check()
+
+
 def _vllm(name: str) -> tuple[str, str]:
     model = name.removeprefix("vllm/")
     base = os.environ.get("VLLM_BASE_URL")

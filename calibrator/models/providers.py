@@ -28,6 +28,18 @@ class ProviderModel:
         self._seeded = False
         self._importing = asyncio.Lock()
 
+    def check(self) -> None:
+        """Raise ModelMissing if litellm does not know the provider, or the environment lacks what it wants."""
+        litellm = _litellm()
+        try:
+            litellm.get_llm_provider(model=self.id)
+        except Exception:  # of many kinds
+            provider = self.id.partition("/")[0]
+            raise ModelMissing(f"{self.id}: litellm knows no provider '{provider}'") from None
+        missing = litellm.validate_environment(model=self.id)["missing_keys"]
+        if missing:
+            raise ModelMissing(f"{self.id}: a key is missing; set it: export {' '.join(f'{k}=…' for k in missing)}")
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request. See `Model`."""
         async with self._importing:
@@ -67,6 +79,8 @@ class ProviderModel:
         if isinstance(error, faults.ContentPolicyViolationError):
             return ChatReply("", "refused", FILTERED)
         problem = " ".join(str(error).split())[:300]
+        if isinstance(error, faults.UnsupportedParamsError):
+            raise ModelError(f"{self.id} cannot be asked at the temperature wanted; choose another model ({problem})")
         passing = (
             faults.RateLimitError,
             faults.ServiceUnavailableError,

@@ -65,7 +65,8 @@ class Recorded:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request. See `Model`."""
-        key = f"{PREFIX}{request_key(self.identity, request)}"
+        # By name, not by endpoint: a run may go on with its server at another address.
+        key = f"{PREFIX}{request_key(self.id, request)}"
         stored = self._journal.get(key) if self._journal is not None else None
         return reply_from_json(stored["reply"]) if stored is not None else await self._shared(key, request)
 

@@ -10,11 +10,12 @@ from calibrator.judges.frozen import Figure
 from calibrator.models.recorded import Spent
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
+START = {"criteria": "uncalibrated", "llm": "zero-shot"}
 FEW_GROUPS, FEWEST_GROUPS = 20, 5
 
 
-def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent]) -> str:
-    """Return the report of a run; `paid` is what each model was used for, calls and cost included."""
+def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent], calls: int = 0) -> str:
+    """Return the report of a run; `paid` is what each model was used for, `calls` how many were made in all."""
     aspect = result.aspect.aspect()
     parts = [
         f"# {aspect.label} ({aspect.ref}), calibrated on {result.data.name}\n",
@@ -28,7 +29,7 @@ def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Sp
         f"\nFrozen in `{frozen_path}`, content {result.content_hash[:12]}.\n",
         "## How it was found\n",
         *_search(result),
-        *_spent(paid),
+        *_spent(paid, calls),
         "## Worst remaining disagreements (winner, development side)\n",
         "| item | judge | humans |\n|---|---|---|",
         *(f"| {d.item} | {d.judged:.2f} | {d.human:.2f} |" for d in result.disagreements),
@@ -53,11 +54,21 @@ def verdict_line(result: RunResult) -> str:
     return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."
 
 
+def start_line(result: RunResult) -> str | None:
+    """Return the gain over the judge the search began with; None where `verdict_line` says it or it was left out."""
+    start = START[result.method]
+    if start == result.best_baseline or start not in result.test.gains:
+        return None
+    return f"Over '{start}': {result.objective} {cell(result.test.gains[start][result.objective], signed=True)}."
+
+
 def cautions(result: RunResult) -> list[str]:
     """Return what a reader must know before trusting the figures, a line each."""
     told = []
     if result.test.groups < FEW_GROUPS:
         told.append(f"only {result.test.groups} groups on the test side: intervals over so few groups are rough")
+    if result.objective != "mae" and result.history and result.history[-1] <= 0:
+        told.append("no rubric agrees with the humans on dev: the best is no better than chance")
     for name, reasons in result.left_out.items():
         listed = ", ".join(f"{n} × {reason}" for reason, n in reasons.items())
         told.append(f"'{name}' was left out: more than 5 % of its judgments on dev failed ({listed})")
@@ -71,13 +82,16 @@ def cautions(result: RunResult) -> list[str]:
 def _verdict(result: RunResult, look: int) -> str:
     chosen = f"'{result.best_baseline}' was the best baseline on dev."
     told = "".join(f"\n\nCaution: {c}." for c in cautions(result))
-    return f"{verdict_line(result)} {chosen} This was look {look} at this test side.{told}\n"
+    start = f" {line}" if (line := start_line(result)) else ""
+    return f"{verdict_line(result)}{start} {chosen} This was look {look} at this test side.{told}\n"
 
 
-def cell(figure: Figure) -> str:
+def cell(figure: Figure, *, signed: bool = False) -> str:
     """Return a figure with its interval."""
     if figure.value is None:
-        return "–"
+        return "not defined" if signed else "–"
+    if signed and figure.low is not None and figure.high is not None:
+        return f"{figure.value:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}]"
     return f"{number_of(figure.value)} [{number_of(figure.low)}, {number_of(figure.high)}]"
 
 
@@ -111,10 +125,11 @@ def _search(result: RunResult) -> list[str]:
         line.append(step)
         step = by_name.get(step.parent or "")
     line.reverse()
-    ancestry = " → ".join(_ancestor(c, p) for p, c in zip([None, *line], line, strict=False))
+    ancestry = " → ".join(_ancestor(c, p, result.objective) for p, c in zip([None, *line], line, strict=False))
     failed = sum(c.value is None for c in result.candidates)
     missed = "; ".join(f"{n} × {reason}" for reason, n in result.no_rubric.items())
-    rounds = " → ".join(number_of(v) for v in result.history)
+    rounds = " → ".join(_merit(v, result.objective) for v in result.history)
+    on_dev = "; ".join(f"{j.name} {cell(j.figures[result.objective])}" for j in result.dev.judges)
     as_chosen = result.protocol == "paper" or result.method != "criteria"
     refitted = "as it was chosen" if as_chosen else "refitted on train and dev"
     return [
@@ -125,30 +140,36 @@ def _search(result: RunResult) -> list[str]:
         *([f"- replies to the drafter's requests that were no rubric: {missed}"] if missed else []),
         f"- best {result.objective} on dev, by round: {rounds}",
         f"- the winner's line: {ancestry}; handed over {refitted}",
-        f"- the winner on dev, where it was chosen: {cell(result.dev.judges[0].figures['spearman'])} Spearman\n",
+        f"- {result.objective} on dev, where the winner was chosen: {on_dev}\n",
     ]
 
 
-def _ancestor(candidate: CandidateLine, parent: CandidateLine | None) -> str:
+def _merit(value: float | None, objective: str) -> str:
+    """Return the objective as it is read: errors are sought low, so that the search holds them with a minus."""
+    return number_of(None if value is None else -value if objective == "mae" else value)
+
+
+def _ancestor(candidate: CandidateLine, parent: CandidateLine | None, objective: str) -> str:
     """Return a candidate with where it came from and, where it was made from another, its gain on dev."""
-    value = number_of(candidate.value)
+    value = _merit(candidate.value, objective)
     if parent is None:
         return f"{candidate.name} ({candidate.origin} by {candidate.by}, {value})"
-    gain = "" if candidate.value is None or parent.value is None else f", {candidate.value - parent.value:+.3f}"
+    gain = "" if candidate.value is None or parent.value is None else f", gain {candidate.value - parent.value:+.3f}"
     return f"{candidate.name} ({candidate.origin} by {candidate.by}, {value}{gain})"
 
 
-def _spent(paid: Mapping[str, Spent]) -> list[str]:
+def _spent(paid: Mapping[str, Spent], calls: int) -> list[str]:
     """Return what the run asked of models and what that cost."""
     if not paid:
         return []
-    lines = ["## What it cost\n", "| model | replies | calls made | prompt tokens | tokens written | US dollars |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = ["## What it cost\n", "| model | replies | prompt tokens | tokens written | US dollars |"]
+    lines.append("|---|---|---|---|---|")
     for model, spent in paid.items():
         cost = "not known" if spent.cost is None else f"{spent.cost:.4f}"
-        counts = (spent.replies, spent.calls, spent.prompt, spent.completion)
+        counts = (spent.replies, spent.prompt, spent.completion)
         lines.append(f"| {model} | {' | '.join(f'{n:,}' for n in counts)} | {cost} |")
-    return [*lines, "", "Replies that were in the cache took no call; retries took more than one.\n"]
+    about = "A reply from the cache takes no call, one after retries takes several."
+    return [*lines, "", f"{calls:,} calls were made, those of earlier sittings included. {about}\n"]
 
 
 def _data(result: RunResult) -> list[str]:

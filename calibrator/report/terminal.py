@@ -26,7 +26,7 @@ from calibrator.export import number_of, rubric_lines
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import say
-from calibrator.report.markdown import MEASURES, cautions, cell, verdict_line
+from calibrator.report.markdown import MEASURES, cautions, cell, start_line, verdict_line
 
 
 def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, method: Method) -> None:
@@ -43,8 +43,10 @@ def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Pla
         say(console, f"models    judge {method.name}, drafter {method.drafter}: no call to any model")
     else:
         cap = f"; at most {config.calls:,} calls" if config.calls is not None else ""
-        said = f"judge {config.model}, drafter {' + '.join(config.drafters)}"
-        say(console, f"models    {said}: about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g}){cap}")
+        calls = plan.judgments + plan.drafts + plan.refinements
+        say(console, f"models    judge {config.model}, drafter {' + '.join(config.drafters)}{cap}")
+        tokens = f"about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g})"
+        say(console, f"cost      up to {calls:,} calls, {tokens}")
     for warning in prepared.warnings:
         say(console, f"warning   {warning}", "yellow")
 
@@ -57,6 +59,8 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
         table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), str(sum(judge.failures.values())))
     console.print(table)
     say(console, verdict_line(result), "bold")
+    if line := start_line(result):
+        say(console, line)
     for caution in cautions(result):
         say(console, f"caution: {caution}", "yellow")
     say(console, result.test.signature, "dim")

@@ -112,7 +112,8 @@ def test_a_run_says_what_it_will_take_and_what_it_took(first: First, model: str)
     assert 0 < first.asked <= sum(map(int, plan.groups()))
     estimate = re.search(r"about ([\d,]+) prompt tokens", first.told)
     assert estimate
-    assert f"judge {model}, drafter {model}: {estimate[0]}" in first.told
+    assert f"models    judge {model}, drafter {model}\n" in first.told
+    assert f"cost      up to {sum(map(int, plan.groups()))} calls, {estimate[0]}" in first.told
     paid = result_of(first.run)["spent"][model]
     assert paid["prompt_tokens"] / 2 < int(estimate[1].replace(",", "")) < 2 * paid["prompt_tokens"]
 
@@ -134,13 +135,14 @@ def test_the_report_has_the_rubric_its_ancestry_and_the_cost(first: First, model
     parent = by_name[winner["parent"]]  # a refinement won
     gain = winner["value"] - parent["value"]
     line = f"{parent['name']} (draft by llm@{model}, {parent['value']:.3f}) → "
-    line += f"{winner['name']} ({winner['origin']} by llm@{model}, {winner['value']:.3f}, {gain:+.3f})"
+    line += f"{winner['name']} ({winner['origin']} by llm@{model}, {winner['value']:.3f}, gain {gain:+.3f})"
     assert f"- the winner's line: {line}; handed over as it was chosen" in report
 
     replies = replies_of(first.run)
     assert len(replies) == first.asked
     prompt, written = (sum(r["usage"][kind] for r in replies) for kind in ("prompt", "completion"))
-    assert f"| {model} | {first.asked} | {first.asked} | {prompt:,} | {written:,} | not known |" in report
+    assert f"| {model} | {first.asked} | {prompt:,} | {written:,} | not known |" in report
+    assert f"\n{first.asked} calls were made" in report
 
 
 def test_the_report_names_disagreements_by_id_and_holds_no_text(first: First) -> None:
@@ -176,7 +178,8 @@ def test_a_second_run_asks_nothing(first: First, double: Double, model: str) -> 
     assert len(double.asked()) == before
     assert (again / "result.json").read_bytes() == (first.run / "result.json").read_bytes()
     assert (again / "frozen.yaml").read_bytes() == (first.run / "frozen.yaml").read_bytes()
-    assert f"| {model} | {first.asked} | 0 |" in (again / "report.md").read_text()
+    report = (again / "report.md").read_text()
+    assert f"| {model} | {first.asked} |" in report and "\n0 calls were made" in report
 
 
 def test_json_and_quiet_print_nothing_else(first: First, model: str) -> None:

@@ -281,6 +281,21 @@ def test_a_budget_stops_to_the_call_and_a_higher_one_goes_on(whole: Undisturbed,
     assert sorted(whole.asked_since(start)) == sorted(whole.asked_for.values())  # each of them once
 
 
+def test_a_budget_holds_across_sittings_also_for_calls_without_a_reply(tmp_path: Path) -> None:
+    """Calls that were under way when a run was killed, or that failed, were made all the same."""
+    write_data(tmp_path)
+    with serving(tmp_path / "log.jsonl", "--delay", "0.2") as double:
+        limited = ("--model", f"{double.url}#double", "--concurrency", str(IN_FLIGHT), "--budget", "30calls")
+        process = begin(tmp_path, "run", *SETTINGS, *limited)
+        while len(double.asked()) < 14:  # some of them under way
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
+        done = finish(tmp_path, "resume", "last")
+        assert done.returncode == 3, done.stderr
+        assert 30 - IN_FLIGHT <= len(double.asked()) <= 30
+
+
 def test_a_server_that_goes_away_ends_the_run_with_one_line(tmp_path: Path) -> None:
     """It is waited for, half a minute in all, since a server that answered before may only be starting anew."""
     write_data(tmp_path)

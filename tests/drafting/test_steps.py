@@ -160,3 +160,18 @@ def test_eight_words_in_a_row_are_a_quotation(step: str, quoted: bool) -> None:
 def test_without_examples_nothing_is_quoted() -> None:
     assert not quotes(ABC, [])
     assert not quotes([], [EXAMPLE])
+
+
+def test_points_of_the_scale_stay_before_a_step_and_numbers_that_count_go() -> None:
+    points = ["1: nothing to do with the matter", "3: half of the matter", "5: all of the matter"]
+    assert steps_of(json.dumps({"steps": points}), cut_off=False) == tuple(points)
+    counted = [f"{k}. look at part {k}" for k in (1, 2, 3)]
+    assert steps_of(json.dumps({"steps": counted}), cut_off=False) == tuple(c[3:] for c in counted)
+
+
+def test_the_list_called_steps_is_taken_before_others() -> None:
+    for reply in (
+        {"notes": ["a b c"], "steps": ["read it through"]},
+        {"guide": {"for": "x", "steps": ["read it through"]}},
+    ):
+        assert steps_of(json.dumps(reply), cut_off=False) == ("read it through",)

@@ -566,3 +566,20 @@ def test_the_recorded_replies_are_read_as_counted_independently(real_data: Path)
         ("cut off", None): 2 * 4,
         ("no score", None): 2 * 2,
     }
+
+
+@pytest.mark.parametrize(
+    "text, cut_off",
+    [
+        ("Score: 1. Read the post\n2. Compare the two\n3. Decide", False),
+        ("Rating: 1. Find the claim.\n2. Check it.", False),
+        ("Score: 1. Read it. 2. Compare it.", False),
+        ("Score: 1. Read the post and th", True),
+    ],
+)
+def test_a_list_that_begins_behind_the_word_score_is_none(text: str, cut_off: bool) -> None:
+    assert isinstance(read_score(text, Scale(1, 5), cut_off=cut_off), NoScore)
+
+
+def test_a_score_with_its_reason_behind_it_is_one() -> None:
+    assert read_score("Score: 4. The reply answers the claim.", Scale(1, 5)) == Found(4.0, "stated")

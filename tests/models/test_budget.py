@@ -13,6 +13,7 @@ from calibrator.models.cache import Cached
 from calibrator.models.limit import Limited
 from calibrator.models.retry import Retrying
 from calibrator.models.scripted import ScriptedModel
+from calibrator.store import Tally
 from tests.doubles.models import Busy, well_behaved
 from tests.models.contract import asking
 
@@ -96,8 +97,11 @@ def test_what_was_in_store_is_no_call(tmp_path: Path) -> None:
     assert len(model.asked) == 1
 
 
-def test_one_budget_is_for_all_models_and_for_what_was_spent_before() -> None:
-    models, budget = [ScriptedModel(well_behaved) for _ in range(2)], Budget(10, spent=7)
+def test_one_budget_is_for_all_models_and_for_what_was_spent_before(tmp_path: Path) -> None:
+    earlier = Budget(10, Tally(tmp_path / "calls"))
+    for _ in range(7):
+        earlier.take()
+    models, budget = [ScriptedModel(well_behaved) for _ in range(2)], Budget(10, Tally(tmp_path / "calls"))
 
     async def work() -> None:
         for n in range(3):

@@ -94,7 +94,8 @@ def test_where_the_key_is_wrong_it_is_said_where_it_comes_from(
             with pytest.raises(ModelError, match=r"HTTP 401: Incorrect API key provided") as caught:
                 ask(model, "x")
         message = str(caught.value)
-        assert message.endswith(f"the key is taken from ${variable}") and not caught.value.retryable
+        unset = "" if given else ", which is not set"
+        assert message.endswith(f"the key is taken from ${variable}{unset}") and not caught.value.retryable
         assert "sk-another" not in message and KEY not in message
 
 

@@ -52,12 +52,15 @@ def test_what_is_in_the_journal_is_not_asked(journal: Journal) -> None:
     assert ask(journal, lambda _: refused, "y")[0] == ask(again(journal), unasked, "y")[0] == [refused]
 
 
-def test_another_request_or_endpoint_is_another_entry(journal: Journal) -> None:
+def test_another_request_is_another_entry_and_another_address_is_not(journal: Journal) -> None:
     ask(journal, lambda _: "first", "x")
     assert ask(journal, lambda _: "second", "y")[0] == [ChatReply("second")]
     elsewhere = ScriptedModel(lambda _: "third")
     elsewhere.identity = "http://elsewhere/v1#m"
-    assert asyncio.run(Recorded(elsewhere, journal).complete(asking("x"))) == ChatReply("third")
+    # A run may go on with its server at another address: what was answered is not asked again.
+    assert asyncio.run(Recorded(elsewhere, journal).complete(asking("x"))) == ChatReply("first")
+    other = ScriptedModel(lambda _: "fourth", "scripted/other")
+    assert asyncio.run(Recorded(other, journal).complete(asking("x"))) == ChatReply("fourth")
 
 
 def test_it_is_in_the_journal_before_it_is_used(journal: Journal) -> None:
