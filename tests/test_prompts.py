@@ -214,7 +214,7 @@ def test_a_draft_prompt_holds_every_example_with_its_rating() -> None:
         texts = f"HATE SPEECH:\n{quoted(item.source)}\nCOUNTERSPEECH:\n{quoted(item.output)}\n"
         assert f"Example {number}, rated {rating}\n{texts}" in message.content
     assert ASPECT.definition in message.content
-    assert '{"steps": [' in message.content
+    assert '"steps"' in message.content
 
 
 @given(st.lists(TEXTS, max_size=3))

@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from calibrator.calibration.result import RunResult
 from calibrator.judges.build import load_judge
 from calibrator.judges.frozen import read_frozen
 from calibrator.models.build import Access
+from calibrator.report.markdown import report as show
 from tests.conftest import rated_rows
 from tests.doubles.server import Double, serving
 
@@ -130,13 +132,16 @@ def test_the_report_has_the_rubric_its_ancestry_and_the_cost(first: First, model
     steps = "\n".join(f"{k}. {s['text']}" for k, s in enumerate(result["steps"], 1))
     assert f"## The rubric\n\n{steps}\n" in report
 
+    # Whichever won in this run: the line of a refinement is shown with its gain.
     by_name = {c["name"]: c for c in result["candidates"]}
-    winner = by_name[result["winner"]]
-    parent = by_name[winner["parent"]]  # a refinement won
-    gain = winner["value"] - parent["value"]
+    child = next(c for c in result["candidates"] if c["parent"] and c["value"] is not None)
+    parent = by_name[child["parent"]]
     line = f"{parent['name']} (draft by llm@{model}, {parent['value']:.3f}) → "
-    line += f"{winner['name']} ({winner['origin']} by llm@{model}, {winner['value']:.3f}, gain {gain:+.3f})"
-    assert f"- the winner's line: {line}; handed over as it was chosen" in report
+    line += f"{child['name']} ({child['origin']} by llm@{model}, {child['value']:.3f}, "
+    line += f"gain {child['value'] - parent['value']:+.3f})"
+    as_if = RunResult.model_validate({**result, "winner": child["name"]})
+    assert f"- the winner's line: {line}; handed over as it was chosen" in show(as_if, 1, "judge.yaml", {})
+    assert re.search(rf"- the winner's line: .*{result['winner']} .*; handed over as it was chosen", report)
 
     replies = replies_of(first.run)
     assert len(replies) == first.asked
