@@ -112,7 +112,8 @@ def test_a_run_with_a_real_model(first: First) -> None:
     replies = replies_of(first.run)
     assert replies
     assert all(r["calls"] == 1 and r["usage"]["prompt"] > 100 and r["usage"]["completion"] for r in replies.values())
-    assert f"| {MODEL} | {len(replies)} | {len(replies)} |" in (first.run / "report.md").read_text()
+    report = (first.run / "report.md").read_text()
+    assert f"| {MODEL} | {len(replies)} |" in report and f"\n{len(replies)} calls were made" in report
     frozen = read_frozen(first.folder / "rubrics" / "frozen" / "relevance.yaml")
     assert frozen.judge.asked is not None
     assert (frozen.judge.asked.model, frozen.judge.asked.sampling.max_tokens) == (MODEL, 24)
