@@ -6,9 +6,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from calibrator.calibration.prepare import LETTERS_A_TOKEN
+from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ModelError
 from calibrator.judges.build import load_judge
@@ -19,8 +21,6 @@ from calibrator.models.cache import cache_folder
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import make_console, say, tell_aside
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,7 @@ def score_with(
 ) -> None:
     """Score the file and print what came of it. Ctrl-C exits with 130; what was scored is in the cache."""
     console = make_console(quiet)
-    bar = Progress(
-        TextColumn("scoring"),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failures]} failures"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
-    )
+    bar = _bar(console, quiet)
     task = bar.add_task("scoring", total=None, failures=0, visible=False)
 
     def count(verdict: Verdict) -> None:
@@ -78,15 +70,7 @@ def score_with(
             asked = judge.frozen.judge.asked
             if use.model and asked and use.model != asked.model:
                 tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {use.model}"])
-            scored = score_file(
-                file,
-                judge,
-                wanted,
-                out=out,
-                column=column,
-                encoding=encoding,
-                rows=begin,
-            )
+            scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
             used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
         print(f"\nStopped; nothing was written, and {again}.", file=sys.stderr)
@@ -95,6 +79,12 @@ def score_with(
         error.args = (f"{error}; {again}",)
         raise
     say(console, "\n".join([*used, scored.told()]))
+
+
+def _bar(console: Console, quiet: bool) -> Progress:
+    columns = (TextColumn("scoring"), MofNCompleteColumn(), TextColumn("{task.fields[failures]} failures"))
+    hidden = quiet or not console.is_terminal
+    return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
 
 
 def _told(spent: Spent) -> str:

@@ -14,6 +14,7 @@ from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import Method, embedded, with_model
 from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
 from calibrator.calibration.progress import Progress, Silent
+from calibrator.cli.options import INTERRUPTED
 from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
 from calibrator.models.build import Access, Connections
@@ -24,8 +25,6 @@ from calibrator.report.console import make_console, tell_aside
 from calibrator.report.markdown import cautions, report, verdict_line
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
 from calibrator.store import Ledger, Run, create_run
-
-INTERRUPTED = 130
 
 
 def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:

@@ -50,9 +50,9 @@ def score_file(
     """Score every row of `file` and write it to `out` with two columns more: the score, and why there is none.
 
     All columns and the order of the rows are kept; a row without a score has an empty cell. `rows` hears how many there
-    are before the work. Raises DataError if the
-    file cannot be read, holds no row, or lacks the source that the judge was calibrated with (unless `wanted.source` is
-    "none"), ConfigError if it has such a column already or would be overwritten.
+    are before the work. Raises DataError if the file cannot be read, holds no row, or lacks the source that the judge
+    was calibrated with (unless `wanted.source` is "none"), ConfigError if it has such a column already or would be
+    overwritten.
     """
     target = out or file.with_name(f"{file.stem}.scored{file.suffix}")
     if target.resolve() == file.resolve():
