@@ -11,7 +11,7 @@ import pytest
 from calibrator.errors import ConfigError, ModelMissing
 from calibrator.models.http import HttpModel
 from calibrator.models.local import LocalModel
-from calibrator.models.names import anchored_name, check_name, default_width, is_url, open_model
+from calibrator.models.names import anchored_name, check_name, check_ready, default_width, is_url, open_model
 from calibrator.models.providers import ProviderModel
 
 NEEDED = {
@@ -241,3 +241,14 @@ def test_how_many_requests_suit_a_model() -> None:
     assert default_width("local/smollm2") == 1
     assert {default_width(name) for name in ("vllm/m", "http://host/v1#m", "openai/m")} == {16}
     assert is_url("http://h#m") and is_url("https://h#m") and not is_url("vllm/http://h")
+
+
+def test_an_unknown_provider_or_a_missing_key_is_said_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ModelMissing, match="knows no provider 'nowhere'"):
+        check_ready("nowhere/model")
+    with pytest.raises(ModelMissing, match="export OPENAI_API_KEY="):
+        check_ready("openai/gpt-4o-mini")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-any")
+    check_ready("openai/gpt-4o-mini")
+    check_ready("http://127.0.0.1:9/v1#m")
