@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calibrator.records import Failure, Judgment, Measure, NoRubric, Rubric, Step, Verdict, Written
+from calibrator.records import Factor, Failure, Judgment, Measure, NoRubric, Rubric, Step, Verdict, Written
 
 
 def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
@@ -16,8 +16,14 @@ def rubric_to_json(rubric: Rubric) -> dict[str, Any]:
 
 def rubric_from_json(value: Mapping[str, Any]) -> Rubric:
     """Return the rubric of a JSON object."""
-    steps = tuple(Step(s["text"], tuple(Measure(**m) for m in s["measures"])) for s in value["steps"])
+    steps = tuple(Step(s["text"], tuple(map(measure_from_json, s["measures"]))) for s in value["steps"])
     return Rubric(value["aspect"], steps, value["base"])
+
+
+def measure_from_json(value: Mapping[str, Any]) -> Measure:
+    """Return the measure of a JSON object; one that was written before there were products has no "times"."""
+    times = value.get("times")
+    return Measure(**{**value, "times": Factor(**times) if times else None})
 
 
 def written_to_json(written: Written) -> dict[str, Any]:

@@ -30,17 +30,26 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """How much a measurable criterion counts.
+class Factor:
+    """A measurable criterion: its value is standardised as (value - center) / spread and limited to -3 … 3."""
 
-    Its value is standardised as (value - center) / spread, limited to -3 … 3, and multiplied by `weight`, which is in
-    points of the scale per standard deviation.
+    criterion: str
+    center: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much a measurable criterion, standardised as a `Factor` is, counts, alone or `times` another.
+
+    `weight` is in points of the scale per standard deviation (of both, where two are multiplied).
     """
 
     criterion: str
     weight: float
     center: float
     spread: float
+    times: Factor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.criteria import measure
 from calibrator.drafting.base import DraftRequest
-from calibrator.drafting.criteria import CRITERIA_AT_MOST, CriteriaDrafter
+from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter
 from calibrator.evaluation.agreement import objective_on
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.stats.correlation import spearman
@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2,3,4")
     parser.add_argument("--tasks", default=TASKS)
-    parser.add_argument("--criteria", type=int, default=CRITERIA_AT_MOST, help="criteria in a rubric at most")
+    parser.add_argument("--criteria", type=int, default=TERMS_AT_MOST, help="criteria in a rubric at most")
     parser.add_argument("--data-dir", type=Path)
     arguments = parser.parse_args()
     seeds = [int(s) for s in arguments.seeds.split(",")]

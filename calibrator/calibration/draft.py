@@ -48,10 +48,12 @@ def worded_alike(one: Rubric, other: Rubric) -> bool:
     return len(mine & others) >= SHARED * len(mine | others)
 
 
-def _measures(rubric: Rubric) -> frozenset[tuple[str, int]]:
+def _measures(rubric: Rubric) -> frozenset[tuple[str, str | None, int]]:
     measures = [m for s in rubric.steps for m in s.measures]
     most = max((abs(m.weight) for m in measures), default=0.0) or 1.0
-    return frozenset((m.criterion, round(20 * m.weight / most)) for m in measures)
+    return frozenset(
+        (m.criterion, m.times.criterion if m.times else None, round(20 * m.weight / most)) for m in measures
+    )
 
 
 def _pairs(rubric: Rubric) -> frozenset[tuple[str, str]]:

@@ -9,7 +9,7 @@ from calibrator.aspects import Aspect
 from calibrator.calibration.config import CRITERIA, RunConfig
 from calibrator.criteria import Measured
 from calibrator.drafting.base import Drafter
-from calibrator.drafting.criteria import CRITERIA_AT_MOST, CriteriaDrafter, uncalibrated
+from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter, uncalibrated
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
@@ -52,11 +52,11 @@ class Method:
 
 
 def embedded(
-    aspect: Aspect, objective: str, shots: tuple[float, ...] | None = None, size: int = CRITERIA_AT_MOST
+    aspect: Aspect, objective: str, shots: tuple[float, ...] | None = None, size: int = TERMS_AT_MOST
 ) -> Method:
     """Return the embedded method: criteria judge and criteria drafter, sharing what they measured.
 
-    `size` is how many criteria a rubric may hold.
+    `size` is how many criteria and products a rubric may hold.
     """
     measured = Measured()
     drafter = CriteriaDrafter(objective, measured, size)

@@ -21,7 +21,7 @@ Measure = Callable[[Sequence[Item], Sequence[Criterion]], NDArray[np.float64]]
 
 
 class CriteriaJudge:
-    """Scores by a criteria rubric: base + Σ weight · standardised criterion, clipped to the scale."""
+    """Scores by a criteria rubric: base + Σ weight · standardised criterion, or product of two, on the scale."""
 
     id = ID
     mode = MODE
@@ -30,12 +30,16 @@ class CriteriaJudge:
         """`measured` may be a `Measured` that remembers. Raises RubricError if a step has no known criterion."""
         self._measures = [m for s in rubric.steps for m in s.measures]
         missing = [s.text[:40] for s in rubric.steps if not s.measures]
-        missing += [m.criterion for m in self._measures if m.criterion not in BY_NAME]
+        factors = [(m.criterion, m.center, m.spread) for m in self._measures]
+        self._pairs = [k for k, m in enumerate(self._measures) if m.times is not None]
+        factors += [(t.criterion, t.center, t.spread) for m in self._measures if (t := m.times) is not None]
+        missing += [name for name, _, _ in factors if name not in BY_NAME]
         if missing:
             problem = f"the embedded judge knows no criterion for {', '.join(map(repr, missing))}"
             raise RubricError(f"{problem}; a rubric in free text needs an LLM judge")
         self._rubric, self._scale, self._measured = rubric, scale, measured
-        self._criteria = [BY_NAME[m.criterion] for m in self._measures]
+        self._criteria = [BY_NAME[name] for name, _, _ in factors]
+        self._center, self._spread = (np.array([f[k] for f in factors], dtype=float) for k in (1, 2))
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return one verdict for each item; an empty text is a failure."""
@@ -48,13 +52,11 @@ class CriteriaJudge:
         )
 
     def _scores(self, items: Sequence[Item]) -> list[float]:
-        values = self._measured(items, self._criteria)
-        center, spread, weight = (
-            np.array([getattr(m, name) for m in self._measures]) for name in ("center", "spread", "weight")
-        )
+        z = standardise(self._measured(items, self._criteria), self._center, self._spread)
+        z[:, self._pairs] *= z[:, len(self._measures) :]
         # Summed one by one: a matrix product may round differently for another number of items.
         scores = np.full(len(items), self._rubric.base)
-        for j, column in enumerate(standardise(values, center, spread).T):
-            scores = scores + weight[j] * column
+        for j, weighed in enumerate(self._measures):
+            scores = scores + weighed.weight * z[:, j]
         clipped: list[float] = np.clip(scores, self._scale.low, self._scale.high).tolist()
         return clipped

@@ -19,11 +19,12 @@ from pydantic import (
 )
 
 from calibrator.aspects import AspectFile
+from calibrator.codec import measure_from_json
 from calibrator.errors import RubricError
 from calibrator.judges.base import Judge
 from calibrator.judges.llm import LLMJudge
 from calibrator.prompts import Part, Prompt
-from calibrator.records import Measure, Rubric, Step
+from calibrator.records import Rubric, Step
 from calibrator.resources import folder
 from calibrator.store import write_whole
 from calibrator.texts import digest
@@ -52,13 +53,27 @@ class Figures(_Part):
     signature: str
 
 
+class FactorFile(_Part):
+    """A standardised criterion; see `records.Factor`."""
+
+    criterion: str
+    center: float
+    spread: float = Field(gt=0)
+
+
 class MeasureFile(_Part):
-    """How much a criterion counts; see `records.Measure`."""
+    """How much a criterion counts, alone or times another; see `records.Measure`."""
 
     criterion: str
     weight: float
     center: float
     spread: float = Field(gt=0)
+    times: FactorFile | None = None
+
+    @model_serializer(mode="wrap")
+    def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = usual(self)
+        return {k: v for k, v in values.items() if k != "times" or v is not None}
 
 
 class StepFile(_Part):
@@ -69,7 +84,7 @@ class StepFile(_Part):
 
     def step(self) -> Step:
         """Return the record."""
-        return Step(self.text, tuple(Measure(**m.model_dump()) for m in self.measures))
+        return Step(self.text, tuple(measure_from_json(m.model_dump()) for m in self.measures))
 
 
 class PartFile(_Part):

@@ -77,30 +77,34 @@ def penalty_by_cv(
     return best
 
 
-def project(z: Array, target: Array, size: int, favour: Array | None = None, penalty: float = 1.0) -> list[int]:
+def project(
+    z: Array, target: Array, size: int, favour: Array | None = None, rare: int = 0, most: int = 0, penalty: float = 1.0
+) -> list[int]:
     """Return at most `size` columns of `z` that together reproduce `target` best, in the order they were taken.
 
     Forward selection on the fitted values of a full model rather than on the ratings themselves: the full model has
     already taken the noise out (projection predictive selection; Piironen, Paasiniemi and Vehtari 2020). A column's
-    gain is multiplied by `favour` (p,), all 1 by default. Columns that add nothing are not taken.
+    gain is multiplied by `favour` (p,), all 1 by default. Of the last `rare` columns at most `most` are taken. Columns
+    that add nothing are not taken.
     """
     prefer = np.ones(z.shape[1]) if favour is None else favour
     dz, dy = z - z.mean(axis=0), target - target.mean()
     gram, moment = dz.T @ dz, dz.T @ dy
+    size_of = np.diag(gram)
+    barred = size_of <= 1e-9
     chosen: list[int] = []
-    explained = 0.0
-    open_columns = [j for j in range(z.shape[1]) if gram[j, j] > 1e-9]
-    while len(chosen) < size and open_columns:
-        values = [_explained(gram, moment, [*chosen, j], penalty) for j in open_columns]
-        gains = (np.array(values) - explained) * prefer[open_columns]
+    while len(chosen) < size:
+        if sum(c >= z.shape[1] - rare for c in chosen) >= most:
+            barred[z.shape[1] - rare :] = True
+        # What a column would add to what the chosen ones explain: its part that they do not hold, squared.
+        inverse = np.linalg.inv(gram[np.ix_(chosen, chosen)] + penalty * np.eye(len(chosen)))
+        across = gram[:, chosen]
+        missed = moment - across @ (inverse @ moment[chosen])
+        own = size_of + penalty - np.einsum("ij,jk,ik->i", across, inverse, across, optimize=True)
+        gains = np.where(barred, -np.inf, missed**2 / np.maximum(own, penalty) * prefer)
         best = int(np.argmax(gains))
         if gains[best] <= 1e-9:
             break
-        explained = values[best]
-        chosen.append(open_columns.pop(best))
+        chosen.append(best)
+        barred[best] = True
     return chosen
-
-
-def _explained(gram: Array, moment: Array, columns: list[int], penalty: float) -> float:
-    part = gram[np.ix_(columns, columns)] + penalty * np.eye(len(columns))
-    return float(moment[columns] @ np.linalg.solve(part, moment[columns]))
