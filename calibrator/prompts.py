@@ -89,23 +89,40 @@ def draft_prompt(aspect: Aspect, roles: Sequence[str], exemplars: Sequence[Item]
 def refine_prompt(
     aspect: Aspect, roles: Sequence[str], steps: Sequence[str], move: str, worst: Sequence[Disagreement]
 ) -> tuple[Message, ...]:
-    """Return the messages that ask for a better rubric by one move, with the worst disagreements."""
+    """Return the messages that ask for a better rubric by one move, with the worst disagreements.
+
+    Each move has a template of its own, `prompts/refine-<move>.j2`, which says what to do; the rest is the same for
+    all. Raises jinja2.TemplateNotFound for a move that has none.
+    """
     examples = [
         {
             "judged": _number(d.judged),
             "rated": _number(d.human),
-            "too": "high" if d.judged > d.human else "low",
+            "off": _off(d),
             "texts": _named(aspect, roles, d.item),
         }
         for d in worst
     ]
-    values = {"steps": [_plain(s) for s in steps], "move": move, "examples": examples}
-    return (Message("user", _render("refine", aspect, **values)),)
+    values = {"steps": [_plain(s) for s in steps], "examples": examples}
+    return (Message("user", _render(f"refine-{move}", aspect, **values)),)
 
 
 def prompts_digest() -> str:
     """Return the digest of all templates: with other ones the same run would ask something else."""
     return digest({p.name: p.read_text(encoding="utf-8") for p in sorted(folder("prompts").glob("*.j2"))})
+
+
+def _off(disagreement: Disagreement) -> str:
+    """Return in words which way the judge was wrong.
+
+    A gap in ranks may point the other way than the two figures do: a judge that is a point too high throughout has put
+    a text too low where it is only half a point too high.
+    """
+    points, gap = disagreement.judged - disagreement.human, disagreement.gap
+    way = "high" if gap > 0 or (gap == 0 and points > 0) else "low"
+    if points * gap < 0:
+        return f"beside all the other texts, the assessor put this one too {way}"
+    return f"the assessor was too {way}"
 
 
 def _named(aspect: Aspect, roles: Sequence[str], item: Item) -> list[tuple[str, str]]:

@@ -117,25 +117,45 @@ Verdict = Judgment | Failure
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """A candidate was not scored further: after so many items its `chance` of the top k was this, its `value` that.
+
+    The value is as good an estimate of its objective on the whole development set as could be had then, None where too
+    many of its judgments had failed.
+    """
+
+    after: int
+    chance: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A rubric with its verdicts on the development set, in the order of the items, and where it came from.
 
     `value` is the objective on the development set (higher is better), None where the candidate is not eligible;
-    `origin` is "draft" or the move that made it, `parent` the name of the candidate it was made from.
+    `origin` is "draft" or the move that made it, `parent` the name of the candidate it was made from. One that was
+    `stopped` has None for the items it did not come to, and is not eligible.
     """
 
     name: str
     rubric: Rubric
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict | None, ...]
     value: float | None
     origin: str
     parent: str | None = None
+    stopped: Stopped | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An item on which a judge and the humans differ: both figures on the aspect's scale."""
+    """An item on which a judge and the humans differ: both figures on the aspect's scale.
+
+    `gap` is by how much the judge is too high (or, below 0, too low): in ranks from 0 to 1 among the items it scored,
+    or in points where a search goes by points.
+    """
 
     item: Item
     judged: float
     human: float
+    gap: float

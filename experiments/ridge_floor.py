@@ -20,10 +20,11 @@ from calibrator.calibration.config import make_config
 from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, prepare
+from calibrator.calibration.purpose import purpose_of
 from calibrator.criteria import measure
 from calibrator.drafting.base import DraftRequest
 from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter
-from calibrator.evaluation.agreement import objective_on
+from calibrator.evaluation.aim import Aim
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.stats.correlation import spearman
 from calibrator.stats.linear import center_and_spread, penalty_by_cv, ridge, standardise
@@ -53,7 +54,7 @@ def one_draft(prepared: Prepared, seed: int, criteria: int) -> float:
     known, test = prepared.split.train + prepared.split.dev, prepared.split.test.unseal(1)
     rubric = next(CriteriaDrafter(size=criteria).draft([DraftRequest(prepared.aspect, known, 0.0, seed)]))
     verdicts = CriteriaJudge(rubric, prepared.aspect.scale).judge(test)
-    return objective_on("spearman", verdicts, test)
+    return Aim("spearman").of(verdicts, test)
 
 
 def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
@@ -62,7 +63,7 @@ def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         run = create_run(Path(folder), "floor", {})
         method = embedded(prepared.aspect, config.objective, size=criteria)
-        outcome = calibrate(prepared, config, method, run, Ledger(Path(folder)))
+        outcome = calibrate(prepared, config, method, purpose_of(config, prepared), run, Ledger(Path(folder)))
     return outcome.result.test.judges[0].figures["spearman"].value or 0.0
 
 

@@ -21,6 +21,7 @@ from calibrator.calibration.config import RunConfig, check_models, make_config
 from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import with_model
 from calibrator.calibration.prepare import prepare
+from calibrator.calibration.purpose import purpose_of
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of
 from calibrator.models.build import Access, Connections
@@ -52,7 +53,9 @@ def run(config: RunConfig, folder: Path) -> RunResult:
     journal = run.journal()
     with Connections(Access(cache=cache_folder()), journal) as connections:
         method = with_model(config, prepared.aspect, prepared.roles, connections)
-        return calibrate(prepared, config, method, run, Ledger(folder), journal=journal).result
+        return calibrate(
+            prepared, config, method, purpose_of(config, prepared), run, Ledger(folder), journal=journal
+        ).result
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ import pytest
 from calibrator.records import Item
 from calibrator.texts import digest
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line has it; before numpy is imported
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrator import prompts
 from calibrator.aspects import Aspect, find_aspect, read_aspect
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.errors import ModelMissing
@@ -30,7 +33,8 @@ from calibrator.prompts import (
     refine_prompt,
     score_prompt,
 )
-from calibrator.records import Disagreement, Message
+from calibrator.records import Disagreement, Item, Message
+from calibrator.resources import folder
 from tests.conftest import make_items
 
 ASPECT = find_aspect("cseval/relevance")[0]
@@ -67,6 +71,10 @@ def control_tokens(text: str) -> list[str]:
     return [c for c in CONTROL if c.lower() in text.lower()]
 
 
+def off(item: Item, judged: float, human: float) -> Disagreement:
+    return Disagreement(item, judged, human, judged - human)
+
+
 def prompt_of(steps: tuple[str, ...] = ("Look.", "Weigh."), aspect: Aspect = ASPECT, **texts: str) -> str:
     (message,) = score_prompt(aspect, steps, ROLES).messages({"source": "A post.", "output": "A reply."} | texts)
     return message.content
@@ -95,7 +103,7 @@ def test_an_ordinary_text_is_quoted_as_it_is(text: str) -> None:
 def test_no_control_token_survives_quoting_or_a_step(text: str) -> None:
     assert not control_tokens(quoted(text))
     assert not control_tokens(prompt_of((text, f"Look {text}"), source=text, output=text))
-    worst = [Disagreement(replace(make_items(1)[0], output=text), 5.0, 1.0)]
+    worst = [off(replace(make_items(1)[0], output=text), 5.0, 1.0)]
     assert not control_tokens(refine_prompt(ASPECT, ROLES, [text], "add", worst)[0].content)
 
 
@@ -221,7 +229,7 @@ def test_a_draft_prompt_holds_every_example_with_its_rating() -> None:
 def test_the_texts_of_examples_change_quoted_lines_only(texts: list[str]) -> None:
     def frame(outputs: list[str]) -> list[str]:
         items = [replace(make_items(1)[0], output=o) for o in outputs]
-        worst = [Disagreement(i, 5.0, 1.0) for i in items]
+        worst = [off(i, 5.0, 1.0) for i in items]
         messages = (*draft_prompt(ASPECT, ROLES, items), *refine_prompt(ASPECT, ROLES, (), "add", worst))
         return [line for m in messages for line in m.content.splitlines() if not line.startswith(MARK)]
 
@@ -230,7 +238,7 @@ def test_the_texts_of_examples_change_quoted_lines_only(texts: list[str]) -> Non
 
 def test_a_refine_prompt_holds_guide_and_disagreements() -> None:
     high, low = make_items(2)
-    worst = [Disagreement(high, 4.5, 1.0), Disagreement(low, 2.0, 13 / 3)]
+    worst = [off(high, 4.5, 1.0), off(low, 2.0, 13 / 3)]
     content = refine_prompt(ASPECT, ROLES, ("Look\nhere.", "Weigh it."), "modify", worst)[0].content
     assert "THE GUIDE\n1. Look here.\n2. Weigh it.\n" in content
     assert "Text 1: the assessor gave 4.5, the human raters 1 (the assessor was too high)\n" in content
@@ -239,18 +247,57 @@ def test_a_refine_prompt_holds_guide_and_disagreements() -> None:
         assert f"HATE SPEECH:\n{quoted(item.source)}\nCOUNTERSPEECH:\n{quoted(item.output)}\n" in content
 
 
-def test_each_move_has_an_instruction_of_its_own() -> None:
-    told = {}
-    for move in MOVES:
-        content = refine_prompt(ASPECT, ROLES, ("Look.",), move, ())[0].content
-        told[move] = content[
-            content.index("WHAT TO DO\n") + len("WHAT TO DO\n") : content.index("The steps stay general")
-        ].strip()
-    assert len(set(told.values())) == len(MOVES) == 4
-    assert all(len(words.split()) > 10 for words in told.values())
+@pytest.mark.parametrize(
+    "judged, human, gap, said",
+    [
+        (4.0, 2.0, 2.0, "the assessor was too high"),
+        (2.0, 4.0, -0.4, "the assessor was too low"),
+        (3.0, 3.0, 0.3, "the assessor was too high"),
+        (3.0, 3.0, -0.3, "the assessor was too low"),
+        (4.0, 2.0, 0.0, "the assessor was too high"),
+        (3.5, 3.0, -0.3, "beside all the other texts, the assessor put this one too low"),
+        (3.0, 3.5, 0.3, "beside all the other texts, the assessor put this one too high"),
+    ],
+)
+def test_the_direction_of_an_error_is_that_of_its_gap(judged: float, human: float, gap: float, said: str) -> None:
+    worst = [Disagreement(make_items(1)[0], judged, human, gap)]
+    content = refine_prompt(ASPECT, ROLES, ("Look.",), "modify", worst)[0].content
+    assert f"Text 1: the assessor gave {judged:g}, the human raters {human:g} ({said})\n" in content
+
+
+def told(move: str) -> tuple[str, str]:
+    """Return what a move asks for, and the prompt around it."""
+    content = refine_prompt(ASPECT, ROLES, ("Look.",), move, [off(make_items(1)[0], 5.0, 1.0)])[0].content
+    before, rest = content.split("WHAT TO DO\n")
+    task, after = rest.split("\n\nThe steps stay general", 1)
+    return task, before + after
+
+
+def test_each_move_has_an_instruction_of_its_own_in_the_same_frame() -> None:
+    tasks = {move: told(move)[0] for move in MOVES}
+    assert len(set(tasks.values())) == len(MOVES) == 4
+    assert all(len(words.split()) > 10 and "\n" not in words for words in tasks.values())
     for move, word in (("modify", "change"), ("paraphrase", "word every step anew"), ("add", "add one step")):
-        assert word in told[move]
-    assert "how strongly" in told["calibrate"]
+        assert word in tasks[move]
+    assert "how strongly" in tasks["calibrate"]
+    assert len({told(move)[1] for move in MOVES}) == 1
+
+
+def test_every_move_has_a_template_and_every_template_a_move() -> None:
+    files = {p.stem for p in folder("prompts").glob("refine-*.j2")}
+    assert files == {f"refine-{move}" for move in MOVES}
+    with pytest.raises(jinja2.TemplateNotFound, match="refine-embroider"):
+        refine_prompt(ASPECT, ROLES, ("Look.",), "embroider", ())
+
+
+def test_what_the_drafter_is_refused_for_it_is_told_not_to_do() -> None:
+    draft = draft_prompt(ASPECT, ROLES, make_items(1))[0].content
+    refine = refine_prompt(ASPECT, ROLES, ("Look.",), "add", ())[0].content
+    for said in (draft, refine):
+        assert "how the answer is to be written" in said
+        assert re.search("Do not quote the (examples|texts)", said)
+    assert "Do not set another scale" in draft
+    assert "the scale stay what they are" in refine
 
 
 def test_a_guide_without_steps_says_so() -> None:
@@ -287,13 +334,27 @@ def test_odd_words_in_an_aspect_are_words_and_nothing_else(tmp_path: Path, odd: 
     assert content.count(quoted("a post")) == content.count(quoted("a reply")) == 1
     item = make_items(1)[0]
     assert quoted(item.output) in draft_prompt(aspect, ROLES, [item])[0].content
-    assert quoted(item.output) in refine_prompt(aspect, ROLES, (), "add", [Disagreement(item, 5.0, 1.0)])[0].content
+    assert quoted(item.output) in refine_prompt(aspect, ROLES, (), "add", [off(item, 5.0, 1.0)])[0].content
 
 
 def test_prompts_are_the_same_every_time_and_their_digest_too() -> None:
     assert score_prompt(ASPECT, ("Look.",), ROLES) == score_prompt(ASPECT, ("Look.",), ROLES)
     assert re.fullmatch("[0-9a-f]{64}", prompts_digest())
     assert prompts_digest() == prompts_digest()
+
+
+def test_the_digest_covers_every_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(folder("prompts"), tmp_path / "prompts")
+    monkeypatch.setattr(prompts, "folder", lambda name: tmp_path / name)
+    before = prompts_digest()
+    files = sorted((tmp_path / "prompts").glob("*"))
+    assert {p.stem for p in files} >= {"draft", "score", "refine", *(f"refine-{move}" for move in MOVES)}
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(f"{text} ", encoding="utf-8")
+        assert prompts_digest() != before, path.name
+        path.write_text(text, encoding="utf-8")
+    assert prompts_digest() == before
 
 
 def test_a_real_model_reads_no_control_token_in_a_quoted_text() -> None:

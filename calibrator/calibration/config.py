@@ -19,6 +19,8 @@ from calibrator.validation import checked, first_fault, load_yaml
 
 Objective = Literal["spearman", "kendall", "pearson", "mae"]
 Protocol = Literal["default", "paper"]
+Select = Literal["race", "full"]
+SPELT = {"purpose": "for"}  # options that are called otherwise
 CRITERIA = "criteria"
 WITH_MODEL = {"trials": 4, "top_k": 3, "rounds": 2, "refinements": 4}
 
@@ -62,8 +64,10 @@ class RunConfig(BaseModel):
     whoever judges). `shots` up to 1 are fractions of the train side, above 1 numbers of exemplars (None: what suits the
     drafter); `trials` drafts are made of each size at temperatures drawn from `temperature` (low, high). The best
     `top_k` are refined `refinements` times each, in at most `rounds` rounds. `inputs` are digests of what the run
-    depends on besides, filled in when it starts. `budget`, `concurrency` and `cache` change what a run costs and how
-    long it takes, and not what it finds.
+    depends on besides, filled in when it starts. `select` says whether candidates are raced or all scored on all of
+    dev, `purpose` (`--for`) what the judge is for, `keep` that the rubric is handed over even where it does not beat
+    the best baseline on dev. `force` lets data pass in which the audit found grave faults. `budget`, `concurrency` and
+    `cache` change what a run costs and how long it takes, and not what it finds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,6 +84,10 @@ class RunConfig(BaseModel):
     out: Path | None = None
     protocol: Protocol = "default"
     objective: Objective = "spearman"
+    select: Select = "race"
+    purpose: Literal["new-sources", "new-systems"] | None = None
+    keep: bool = False
+    force: bool = False
     seed: int = Field(default=0, ge=0)
     model: str | None = None
     drafter: str | None = None
@@ -141,7 +149,8 @@ def make_config(**settings: Any) -> RunConfig:
         return RunConfig(**settings)
     except ValidationError as error:
         where, problem = first_fault(error)
-        raise ConfigError(f"--{where.split('.')[0].replace('_', '-')}: {problem}") from None
+        field = where.split(".")[0]
+        raise ConfigError(f"--{SPELT.get(field, field).replace('_', '-')}: {problem}") from None
 
 
 def check_models(config: RunConfig) -> None:

@@ -1,36 +1,34 @@
-"""Freezing: the winner with everything that is known of it becomes one file."""
+"""Freezing: what is handed over, with everything that is known of it, becomes one file."""
 
 from __future__ import annotations
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
+from calibrator.calibration.method import Contender
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.result import Side
-from calibrator.judges.base import Judge
-from calibrator.judges.frozen import Figures, FrozenJudge, Origin, judge_file, step_files
-from calibrator.records import Rubric
+from calibrator.judges.frozen import Figures, FrozenJudge, Origin, VerdictFile, judge_file, step_files
 
 
 def freeze(
     prepared: Prepared,
     config: RunConfig,
-    method: str,
-    judge: Judge,
+    chosen: Contender,
     drafter: str,
-    rubric: Rubric,
     winner: str,
     dev: Side,
     test: Side,
+    verdict: VerdictFile,
 ) -> FrozenJudge:
     """Return the frozen judge. It holds no item text, no time and no path: the same run gives the same file."""
     dataset, split = prepared.dataset, prepared.split
     return FrozenJudge(
         calibrator=__version__,
         aspect=AspectFile.of(prepared.aspect),
-        judge=judge_file(method, judge, prepared.roles),
-        base=rubric.base,
-        steps=step_files(rubric),
+        judge=judge_file(chosen.kind, chosen.judge, prepared.roles),
+        base=chosen.rubric.base,
+        steps=step_files(chosen.rubric),
         origin=Origin(
             data=dataset.name,
             data_digest=dataset.digest,
@@ -44,10 +42,11 @@ def freeze(
             drafter=drafter,
             winner=winner,
         ),
-        dev=_figures(dev),
-        test=_figures(test),
+        dev=_figures(dev, verdict.handed_over),
+        test=_figures(test, verdict.handed_over),
+        verdict=verdict,
     ).hashed()
 
 
-def _figures(side: Side) -> Figures:
-    return Figures(figures=side.judges[0].figures, signature=side.signature)
+def _figures(side: Side, judge: str) -> Figures:
+    return Figures(figures=next(j.figures for j in side.judges if j.name == judge), signature=side.signature)

@@ -1,15 +1,17 @@
-"""What a calibration works with: who drafts, how a rubric becomes a judge, and where it starts from."""
+"""What a calibration works with: who drafts, how a rubric becomes a judge, and what it has to beat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrator.aspects import Aspect
 from calibrator.calibration.config import CRITERIA, RunConfig
 from calibrator.criteria import Measured
 from calibrator.drafting.base import Drafter
-from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter, uncalibrated
+from calibrator.drafting.baselines import constant, length_only, uncalibrated
+from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter
+from calibrator.drafting.fitting import share_for_new_systems
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
@@ -20,29 +22,39 @@ from calibrator.models.build import Connections
 from calibrator.prompts import score_prompt
 from calibrator.records import Item, Rubric, Verdict
 
-UNCALIBRATED, ZERO_SHOT = "uncalibrated", "zero-shot"
+UNCALIBRATED, ZERO_SHOT, LENGTH, CONSTANT = "uncalibrated", "zero-shot", "length only", "constant"
 FRACTIONS, COUNTS = (0.5, 0.75, 1.0), (3.0, 5.0, 8.0)
 
 Refit = Callable[[Aspect, Sequence[Rubric], Sequence[Item], int], Rubric]
 
 
 @dataclass(frozen=True, slots=True)
+class Contender:
+    """A judge that may be handed over: the name of its kind (as it stands in a frozen file), its rubric, itself."""
+
+    kind: str
+    rubric: Rubric
+    judge: Judge
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """A way of calibrating.
 
-    `drafters` come with their few-shot sizes; `refiner` betters what any of them drafted. `start` gives the rubric to
-    begin with from the texts of items, never their ratings, and `start_name` what its judge is called. `refit` is
-    there where a rubric can be fitted to more items after the choice; `worded` says that the judge reads the sentences
-    of a rubric rather than its measures.
+    `drafters` come with their few-shot sizes; `refiner` betters what any of them drafted. `baselines` gives the judges
+    to beat by name, those that are fitted on the items it is given; the first, `start`, has seen no rating. Where a
+    rubric is fitted, `refit` fits the best of a search to more items after the choice, and `fresh` repeats the fit
+    without any search, on other items. `worded` says that the judge reads the sentences of a rubric, not its measures.
     """
 
     name: str
     drafters: tuple[tuple[Drafter, tuple[float, ...]], ...]
     refiner: Drafter
     judge: Callable[[Rubric], Judge]
-    start: Callable[[Sequence[Item]], Rubric]
-    start_name: str = UNCALIBRATED
+    start: str
+    baselines: Callable[[Sequence[Item]], Mapping[str, Contender]]
     refit: Refit | None = None
+    fresh: Callable[[Sequence[Item]], Rubric] | None = None
     worded: bool = False
 
     @property
@@ -52,22 +64,45 @@ class Method:
 
 
 def embedded(
-    aspect: Aspect, objective: str, shots: tuple[float, ...] | None = None, size: int = TERMS_AT_MOST
+    aspect: Aspect,
+    objective: str,
+    shots: tuple[float, ...] | None = None,
+    size: int = TERMS_AT_MOST,
+    share: float = 0.0,
+    *,
+    new_systems: bool = False,
 ) -> Method:
     """Return the embedded method: criteria judge and criteria drafter, sharing what they measured.
 
-    `size` is how many criteria and products a rubric may hold.
+    `size` is how many criteria and products a rubric may hold; `share` how much of the systems its fit leaves out (see
+    `purpose`), which a fresh fit for `new_systems` chooses anew on its own items.
     """
     measured = Measured()
-    drafter = CriteriaDrafter(objective, measured, size)
-    return Method(
-        name="criteria",
-        drafters=((drafter, shots or FRACTIONS),),
-        refiner=drafter,
-        judge=lambda rubric: CriteriaJudge(rubric, aspect.scale, measured),
-        start=lambda items: uncalibrated(aspect, items, measured),
-        refit=drafter.refit,
-    )
+    drafter = CriteriaDrafter(objective, measured, size, share)
+
+    def judge(rubric: Rubric) -> Judge:
+        return CriteriaJudge(rubric, aspect.scale, measured)
+
+    def fresh(items: Sequence[Item]) -> Rubric:
+        by_rank = objective in ("spearman", "kendall")
+        own = share_for_new_systems(items, measured, by_rank) if new_systems else share
+        return CriteriaDrafter(objective, measured, size, own).refit(aspect, (), items, 0)
+
+    def baselines(known: Sequence[Item]) -> dict[str, Contender]:
+        start = uncalibrated(aspect, known, measured)
+        return {UNCALIBRATED: Contender(CRITERIA, start, judge(start)), **_fitted(aspect, known, measured)}
+
+    sized = ((drafter, shots or FRACTIONS),)
+    return Method(CRITERIA, sized, drafter, judge, UNCALIBRATED, baselines, drafter.refit, fresh)
+
+
+def _fitted(aspect: Aspect, known: Sequence[Item], measured: Measured) -> dict[str, Contender]:
+    """Return the baselines that every method has to beat, fitted on `known`."""
+    rubrics = {LENGTH: length_only(aspect, known, measured), CONSTANT: constant(aspect, known)}
+    return {
+        name: Contender(CRITERIA, rubric, CriteriaJudge(rubric, aspect.scale, measured))
+        for name, rubric in rubrics.items()
+    }
 
 
 def with_model(
@@ -98,16 +133,13 @@ def with_model(
     def judge(rubric: Rubric) -> Judge:
         return LLMJudge(client, score_prompt(aspect, in_words(rubric), roles), aspect, sampling, told)
 
+    def baselines(known: Sequence[Item]) -> dict[str, Contender]:
+        start = Rubric(aspect.ref, ())
+        return {ZERO_SHOT: Contender(METHOD, start, judge(start)), **_fitted(aspect, known, Measured())}
+
     models = [d for d, _ in drafters if isinstance(d, LLMDrafter)]
-    return Method(
-        name=METHOD,
-        drafters=tuple(drafters),
-        refiner=models[0] if models else drafters[0][0],
-        judge=judge,
-        start=lambda items: Rubric(aspect.ref, ()),
-        start_name=ZERO_SHOT,
-        worded=True,
-    )
+    refiner = models[0] if models else drafters[0][0]
+    return Method(METHOD, tuple(drafters), refiner, judge, ZERO_SHOT, baselines, worded=True)
 
 
 def _sizes(config: RunConfig, name: str) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from calibrator.aspects import AspectFile
 from calibrator.evaluation.agreement import Agreement, Comparison
-from calibrator.judges.frozen import Figure, StepFile
+from calibrator.judges.frozen import Figure, StepFile, VerdictFile
 from calibrator.stats.resampling import Interval
 
 
@@ -29,13 +29,89 @@ class JudgeFigures(_Part):
 
 
 class Side(_Part):
-    """A comparison of judges on one side of the split; `gains` are those of the first judge over each other."""
+    """A comparison of judges on one side of the split.
+
+    `gains` are those of the first judge over each other; `p` the two-sided p of the gain in the objective, by
+    permutation over groups, None where it is not defined; there is none on dev, where the first judge was chosen.
+    """
 
     judges: tuple[JudgeFigures, ...]
     gains: dict[str, dict[str, Figure]]
+    p: dict[str, float | None]
     items: int
     groups: int
     signature: str
+
+    def of(self, judge: str, measure: str) -> Figure:
+        """Return a judge's figure."""
+        return next(j.figures[measure] for j in self.judges if j.name == judge)
+
+
+class SystemFigures(_Part):
+    """Agreement over all items, within systems (their mean) and between systems' means."""
+
+    pooled: Figure
+    within: Figure
+    between: Figure
+
+
+class SystemLine(_Part):
+    """One system on the test side.
+
+    `seen` and `unseen`: the measure on its items by the judge, and by one that was made without the system; `without`:
+    the measure over the items of all others.
+    """
+
+    system: str
+    items: int
+    seen: Figure
+    unseen: Figure | None
+    without: float | None
+
+
+class SystemsPart(_Part):
+    """What the judge is for and, where systems are named, its agreement on new sources and on new systems.
+
+    `new_systems` puts together, for each system, the scores of a judge that was made without it; None where that could
+    not be done. With fewer than two systems on the test side there is nothing to tell, and both are None.
+    """
+
+    purpose: str
+    why: str
+    fit: str
+    named: int
+    new_sources: SystemFigures | None = None
+    new_systems: SystemFigures | None = None
+    lines: tuple[SystemLine, ...] = ()
+
+
+class CeilingPart(_Part):
+    """How far humans agree on the test side; see `evaluation.ceiling`. `one` and `one_share` are the judge's."""
+
+    annotators: int
+    items: int
+    pairwise: Figure
+    against_rest: Figure
+    reachable: Figure
+    one: Figure
+    one_share: Figure
+    cautions: tuple[str, ...]
+
+
+class CurvePoint(_Part):
+    """Spearman on the test side of a rubric that was fitted to so many labels, without a search."""
+
+    labels: int
+    figure: Figure
+
+
+class Validation(_Part):
+    """All that one look at the test side gave."""
+
+    side: Side
+    systems: SystemsPart
+    ceiling: CeilingPart | None
+    curve: tuple[CurvePoint, ...]
 
 
 class SpentPart(_Part):
@@ -44,6 +120,14 @@ class SpentPart(_Part):
     replies: int
     prompt_tokens: int
     completion_tokens: int
+
+
+class StopPart(_Part):
+    """Where a race stopped a candidate; see `records.Stopped`."""
+
+    after: int
+    chance: float
+    value: float | None
 
 
 class CandidateLine(_Part):
@@ -55,7 +139,19 @@ class CandidateLine(_Part):
     parent: str | None
     value: float | None
     steps: int
+    judged: int
     failures: int
+    stopped: StopPart | None
+
+
+class MoveLine(_Part):
+    """What a move of the refinement came to: candidates scored, those better than their parent, the gains on dev."""
+
+    move: str
+    tried: int
+    better: int
+    mean_gain: float | None
+    best_gain: float | None
 
 
 class DataPart(_Part):
@@ -88,8 +184,21 @@ class DisagreementLine(_Part):
     human: float
 
 
+class RubricPart(_Part):
+    """A rubric as a reader is shown it; `kind` is that of the judge that reads it."""
+
+    kind: str
+    base: float
+    steps: tuple[StepFile, ...]
+
+
 class RunResult(_Part):
-    """The whole result."""
+    """The whole result.
+
+    `judgments` are those of the search, `judgments_full` what scoring every candidate on all of dev would have taken.
+    `optimism` is the objective of the winner on dev, where it was chosen, less that of the judge on test. `rubric` is
+    what was handed over, `rejected` the calibrated one where that is another.
+    """
 
     calibrator: str
     aspect: AspectFile
@@ -99,31 +208,49 @@ class RunResult(_Part):
     protocol: str
     objective: str
     method: str
+    start: str
     judge: str
     drafter: str
+    select: str
     no_rubric: dict[str, int]
     near_duplicates: int
     judgments: int
+    judgments_full: int
     spent: dict[str, SpentPart]
     history: tuple[float, ...]
     candidates: tuple[CandidateLine, ...]
+    moves: tuple[MoveLine, ...]
     winner: str
-    base: float
-    steps: tuple[StepFile, ...]
+    rubric: RubricPart
+    rejected: RubricPart | None
     disagreements: tuple[DisagreementLine, ...]
     dev: Side
     test: Side
+    optimism: float | None
+    systems: SystemsPart
+    ceiling: CeilingPart | None
+    curve: tuple[CurvePoint, ...]
     best_baseline: str
     left_out: dict[str, dict[str, int]]
+    verdict: VerdictFile
     content_hash: str
 
 
 def figure(interval: Interval) -> Figure:
     """Return an interval in its file form, six decimals, None for nan."""
-    value, low, high = (
-        round(v, 6) if math.isfinite(v) else None for v in (interval.value, interval.low, interval.high)
-    )
+    value, low, high = (rounded(v) for v in (interval.value, interval.low, interval.high))
     return Figure(value=value, low=low, high=high)
+
+
+def interval(figure: Figure) -> Interval:
+    """Return a figure as an interval, nan for None."""
+    value, low, high = (math.nan if v is None else v for v in (figure.value, figure.low, figure.high))
+    return Interval(value, low, high)
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number with six decimals, None for nan."""
+    return None if value is None or not math.isfinite(value) else round(value, 6)
 
 
 def _judge(agreement: Agreement) -> JudgeFigures:
@@ -134,5 +261,11 @@ def _judge(agreement: Agreement) -> JudgeFigures:
 def side(comparison: Comparison, signature: str) -> Side:
     """Return a comparison in its file form."""
     gains = {other: {m: figure(i) for m, i in by.items()} for other, by in comparison.gains.items()}
-    judges = tuple(_judge(a) for a in comparison.agreements)
-    return Side(judges=judges, gains=gains, items=comparison.items, groups=comparison.groups, signature=signature)
+    return Side(
+        judges=tuple(_judge(a) for a in comparison.agreements),
+        gains=gains,
+        p={other: rounded(p) for other, p in comparison.p.items()},
+        items=comparison.items,
+        groups=comparison.groups,
+        signature=signature,
+    )

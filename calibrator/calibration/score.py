@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrator.evaluation.agreement import failures_of, objective_on
-from calibrator.records import Candidate, Item, Rubric, Verdict
+from calibrator.evaluation.agreement import failures_of
+from calibrator.evaluation.aim import Aim
+from calibrator.records import Candidate, Item, Rubric, Stopped, Verdict
 
 MOST_FAILURES = 0.05
 
@@ -13,16 +14,17 @@ MOST_FAILURES = 0.05
 def make_candidate(
     name: str,
     rubric: Rubric,
-    verdicts: tuple[Verdict, ...],
+    verdicts: tuple[Verdict | None, ...],
     items: Sequence[Item],
-    objective: str,
+    aim: Aim,
     origin: str = "draft",
     parent: str | None = None,
+    stopped: Stopped | None = None,
 ) -> Candidate:
     """Return the candidate with its objective on the items it scored.
 
-    More than 5 % failures make it ineligible: its value is None.
+    More than 5 % failures make it ineligible: its value is None, as is that of one that was `stopped`.
     """
     failed = sum(failures_of(verdicts).values())
-    value = None if failed > MOST_FAILURES * len(items) else objective_on(objective, verdicts, items)
-    return Candidate(name, rubric, verdicts, value, origin, parent)
+    eligible = stopped is None and failed <= MOST_FAILURES * len(items)
+    return Candidate(name, rubric, verdicts, aim.of(verdicts, items) if eligible else None, origin, parent, stopped)

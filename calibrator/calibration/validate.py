@@ -1,64 +1,91 @@
-"""Validation: the one look at the sealed test side, and what the calibrated judge is measured against."""
+"""Validation: the one look at the sealed test side, and all that is measured in it."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from calibrator import __version__
-from calibrator.aspects import Aspect
-from calibrator.calibration.result import Side, side
+from calibrator.calibration.ceilings import ceiling_part
+from calibrator.calibration.purpose import Purpose
+from calibrator.calibration.result import CurvePoint, Side, Validation, figure, side
+from calibrator.calibration.transfer import Without, systems_part
 from calibrator.codec import rubric_to_json
 from calibrator.evaluation.agreement import Comparison, compare
 from calibrator.judges.base import Judge
-from calibrator.judges.baselines import ConstantJudge, LengthJudge
 from calibrator.records import Item, Rubric
 from calibrator.split import Split
+from calibrator.stats.resampling import Interval
 from calibrator.texts import digest
 
-CALIBRATED, LENGTH, CONSTANT = "calibrated", "length only", "constant"
+CALIBRATED = "calibrated"
 
 
-def baselines(aspect: Aspect, known: Sequence[Item], start_name: str, start: Judge) -> dict[str, Judge]:
-    """Return the judges to beat, `start` first; those with anything to fit are fitted on `known` (train and dev).
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What is to be measured in the look at the test side.
 
-    The constant is the median rating, which has the least mean absolute error of all constants.
+    `judges` to compare, the calibrated one first; `signed` says whose figures they are. `without` gives judges made
+    without one system (None: that can't be done). `by_labels` holds judges by the number of labels they were fitted to.
     """
-    return {
-        start_name: start,
-        LENGTH: LengthJudge.fitted(known, aspect.scale),
-        CONSTANT: ConstantJudge(statistics.median(i.human or 0.0 for i in known)),
-    }
+
+    judges: Mapping[str, Judge]
+    signed: str
+    purpose: Purpose
+    without: Without | None
+    by_labels: Mapping[int, Judge]
+    objective: str
+    resamples: int
 
 
-def best_baseline(others: Mapping[str, Judge], dev: Sequence[Item], objective: str, seed: int) -> str:
-    """Return the name of the baseline with the best objective on `dev`: chosen without the test side."""
-    agreements = compare(others, dev, seed, resamples=1).agreements
+def best_baseline(dev: Side, objective: str) -> str:
+    """Return the name of the baseline with the best objective on dev: chosen without the test side."""
     better = -1 if objective == "mae" else 1
 
     def merit(name: str) -> float:
-        value = next(a.figures[objective].value for a in agreements if a.judge == name)
-        return better * value if math.isfinite(value) else -math.inf
+        value = dev.of(name, objective).value
+        return -math.inf if value is None else better * value
 
-    return max(others, key=merit)
+    return max((j.name for j in dev.judges if j.name != CALIBRATED), key=merit)
+
+
+def beats(dev: Side, other: str, objective: str) -> bool:
+    """Whether the calibrated judge has the better objective on dev; one without a figure beats nobody."""
+    better = -1 if objective == "mae" else 1
+    mine, others = (dev.of(name, objective).value for name in (CALIBRATED, other))
+    return mine is not None and (others is None or better * (mine - others) > 0)
 
 
 def compared(judges: Mapping[str, Judge], items: Sequence[Item], split: Split, resamples: int, signed: str) -> Side:
-    """Return the comparison of judges on one side of a split; `signed` says whose figures the first judge's are."""
+    """Return the comparison of judges on the side on which the first was chosen; `signed` says whose figures it is."""
     comparison = compare(judges, items, split.seed, resamples)
     return side(comparison, f"{signature(comparison, split)}|{signed}|calibrator:{__version__}")
 
 
-def validate(
-    judges: Mapping[str, Judge], split: Split, enter_look: Callable[[], int], resamples: int, signed: str
-) -> Side:
-    """Unseal the test side and return the comparison of the judges on it.
+def validate(looks: Looks, split: Split, enter_look: Callable[[], int]) -> Validation:
+    """Unseal the test side and measure on it.
 
     `enter_look` enters the look in the ledger and returns its number; it is called before the items are seen.
     """
     items = split.test.unseal(enter_look())
-    return compared(judges, items, split, resamples, signed)
+    comparison = compare(looks.judges, items, split.seed, looks.resamples, looks.objective)
+    verdicts = looks.judges[CALIBRATED].judge(items)
+    return Validation(
+        side=side(comparison, f"{signature(comparison, split)}|{looks.signed}|calibrator:{__version__}"),
+        systems=systems_part(
+            looks.purpose, verdicts, looks.without, items, looks.objective, split.seed, looks.resamples
+        ),
+        ceiling=ceiling_part(verdicts, items, split.seed, looks.resamples),
+        curve=tuple(
+            CurvePoint(labels=n, figure=figure(_spearman(judge, items, split.seed, looks.resamples)))
+            for n, judge in looks.by_labels.items()
+        ),
+    )
+
+
+def _spearman(judge: Judge, items: Sequence[Item], seed: int, resamples: int) -> Interval:
+    return compare({CALIBRATED: judge}, items, seed, resamples).agreements[0].figures["spearman"]
 
 
 def signature(comparison: Comparison, split: Split) -> str:

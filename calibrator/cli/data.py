@@ -1,4 +1,4 @@
-"""`calibrate data`: the named data sets."""
+"""`calibrate data`: the named data sets, and the audit of any rated texts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from calibrator.cli import audit
 from calibrator.cli import options as o
 
-app = typer.Typer(help="Named data sets: which there are, and how to get them.", no_args_is_help=True)
+app = typer.Typer(help="Named data sets, and what is wrong with rated texts.", no_args_is_help=True)
+app.command("audit")(audit.audit)
 
 
 @app.command("list")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from calibrator import __version__
-from calibrator.cli import aspects, data, export, resume, run, runs, score
+from calibrator.cli import aspects, data, export, plan, resume, run, runs, score
 from calibrator.errors import CalibratorError
 from calibrator.texts import visible
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.run)
+app.command("plan")(plan.plan)
 app.command("resume")(resume.resume)
 app.command("runs")(runs.runs)
 app.command("score")(score.score)
@@ -45,6 +47,9 @@ def _root(
 
 def main() -> None:
     """Run the command line. An error of the user's is one line and exit code 2; Ctrl-C is 130."""
+    # The matrices are small: more threads of linear algebra than one only wait for each other, sevenfold on a busy
+    # machine. Read when numpy is imported, which no module above does.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except CalibratorError as error:

@@ -46,6 +46,21 @@ def run(
         str | None, typer.Option(help="Range of draft temperatures.", rich_help_panel=SEARCH)
     ] = None,
     top_k: Annotated[int | None, typer.Option(help="Candidates that are refined.", rich_help_panel=SEARCH)] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(help="race: hopeless candidates stop early; full: all score all.", rich_help_panel=SEARCH),
+    ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            "--for", help="new-sources or new-systems; the latter where four systems are named.", rich_help_panel=SEARCH
+        ),
+    ] = None,
+    keep: Annotated[
+        bool | None,
+        typer.Option("--keep", help="Freeze the rubric even if it does not beat the best baseline on dev."),
+    ] = None,
+    force: Annotated[bool | None, typer.Option("--force", help="Go on in spite of grave faults of the data.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of refinement at most.", rich_help_panel=SEARCH)] = None,
     refinements: Annotated[
         int | None, typer.Option(help="Refinements of each candidate.", rich_help_panel=SEARCH)
@@ -95,6 +110,10 @@ def run(
         "encoding": encoding,
         "objective": objective,
         "protocol": protocol,
+        "select": select,
+        "purpose": purpose,
+        "keep": keep,
+        "force": force,
         "seed": seed,
         "shots": o.numbers("--shots", shots),
         "trials": trials,

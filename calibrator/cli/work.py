@@ -14,6 +14,7 @@ from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import Method, embedded, with_model
 from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
 from calibrator.calibration.progress import Progress, Silent
+from calibrator.calibration.purpose import NEW_SYSTEMS, Purpose, purpose_of
 from calibrator.cli.options import INTERRUPTED
 from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
@@ -22,7 +23,8 @@ from calibrator.models.cache import cache_folder
 from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in
 from calibrator.report.console import make_console, tell_aside
-from calibrator.report.markdown import cautions, report, verdict_line
+from calibrator.report.lines import cautions, handed_line, verdict_line
+from calibrator.report.markdown import report
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
 from calibrator.store import Ledger, Run, create_run
 
@@ -31,6 +33,7 @@ def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
     """Begin a new run and see it through."""
     check_models(config)
     prepared = prepare(config)
+    purpose_of(config, prepared)  # says what is wrong with it before there is a run
     check_place(_out(config, prepared))
     for name in {config.model or CRITERIA, *config.drafters} - {CRITERIA}:
         check_ready(name)  # whatever is absent is said before there is a run
@@ -63,17 +66,19 @@ def see_through(
 ) -> None:
     """Calibrate, write result, report and frozen judge, and print the outcome. Ctrl-C exits with 130."""
     console = make_console(quiet=quiet or as_json)
+    purpose = purpose_of(config, prepared)
     live: Silent | LiveProgress = Silent() if quiet or as_json else LiveProgress(console)
     try:
         with run.held():
             journal = run.journal()
             with Connections(_access(config), journal, live.spent, run.calls()) as connections:
-                method = _method(config, prepared, connections, live)
-                show_plan(console, prepared, config, plan(config, prepared, method), method)
+                method = _method(config, prepared, purpose, connections, live)
+                show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
                 if quiet or as_json:
                     tell_aside(prepared.warnings)
                 with live:
-                    outcome = calibrate(prepared, config, method, run, Ledger(run.folder.parent), live, journal)
+                    ledger = Ledger(run.folder.parent)
+                    outcome = calibrate(prepared, config, method, purpose, run, ledger, live, journal)
             out = _out(config, prepared)
             report_path = _write(run, outcome, out, hand_over, spent_in(journal))
     except KeyboardInterrupt:
@@ -90,7 +95,7 @@ def see_through(
         print(json.dumps(summary | result.model_dump(mode="json"), ensure_ascii=False, indent=1))
     elif quiet:
         tell_aside(cautions(result))
-        print(verdict_line(result), out, sep="\n")
+        print(verdict_line(result), handed_line(result), out, sep="\n")
     else:
         show_result(console, result, look, str(out), str(report_path))
 
@@ -99,9 +104,12 @@ def _access(config: RunConfig) -> Access:
     return Access(config.concurrency, config.calls, cache_folder() if config.cache else None)
 
 
-def _method(config: RunConfig, prepared: Prepared, connections: Connections, progress: Progress) -> Method:
+def _method(
+    config: RunConfig, prepared: Prepared, purpose: Purpose, connections: Connections, progress: Progress
+) -> Method:
     if config.model is None:
-        return embedded(prepared.aspect, config.objective, config.shots)
+        new_systems = purpose.kind == NEW_SYSTEMS
+        return embedded(prepared.aspect, config.objective, config.shots, share=purpose.share, new_systems=new_systems)
     return with_model(config, prepared.aspect, prepared.roles, connections, progress.verdict)
 
 

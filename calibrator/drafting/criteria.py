@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.aspects import Aspect
-from calibrator.criteria import CRITERIA, VERSION, Measured
+from calibrator.criteria import VERSION, Measured
 from calibrator.drafting.base import DraftRequest, RefineRequest
 from calibrator.drafting.fitting import Fit, fit, known_of, smoothing_of
 from calibrator.drafting.moves import MOVES
 from calibrator.drafting.telling import told
 from calibrator.drafting.terms import PAIRS, SINGLES, TERMS, measure_of, place_of
-from calibrator.records import Item, Measure, Rubric
-from calibrator.stats.linear import center_and_spread, project
+from calibrator.records import Item, Rubric
+from calibrator.stats.linear import project
 from calibrator.stats.smoothing import Smoothing
 
 STEPS_AT_MOST = 12
@@ -140,20 +140,3 @@ def _onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float
     slope = float(((line - line.mean()) * (human - human.mean())).sum()) / spread if spread > 1e-12 else 0.0
     slope = max(slope, 1e-3 * (aspect.scale.high - aspect.scale.low))
     return slope, float(human.mean()) - slope * float(line.mean())
-
-
-def uncalibrated(aspect: Aspect, items: Sequence[Item], measured: Measured) -> Rubric:
-    """Return the rubric before any rating was seen: criteria that most readers would count, with equal weights.
-
-    Only the texts of `items` are used, to know what is much and what is little; the middle of the scale is an average
-    text, and a sixth of its length is what one standard deviation of all criteria together is worth.
-    """
-    criteria = [c for c in CRITERIA if c.prior]
-    center, spread = center_and_spread(measured(tuple(items), criteria))
-    sign = 1 if aspect.better == "higher" else -1
-    worth = (aspect.scale.high - aspect.scale.low) / 6 / np.sqrt(len(criteria))
-    measures = [
-        Measure(c.name, float(f"{sign * c.prior * worth:.6g}"), float(f"{m:.6g}"), float(f"{s:.6g}"))
-        for c, m, s in zip(criteria, center, spread, strict=True)
-    ]
-    return Rubric(aspect.ref, told(measures, aspect), (aspect.scale.low + aspect.scale.high) / 2)

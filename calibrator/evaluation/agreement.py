@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.judges.base import Judge
 from calibrator.records import Failure, Item, Judgment, Verdict
-from calibrator.stats.correlation import MEASURES, objective
+from calibrator.stats.correlation import MEASURES
+from calibrator.stats.permutation import Common, paired_permutation
 from calibrator.stats.resampling import Interval, group_weights, percentile_interval, resampled
 
 Array = NDArray[np.float64]
@@ -33,21 +35,31 @@ class Comparison:
     """Several judges on the items that all of them scored.
 
     `gains` holds, for each other judge, how much more of each measure the first has (for mae: how much less error,
-    so that more is always better), paired, with 95 % intervals. `items` and `groups` count what was compared.
+    so that more is always better), paired, with 95 % intervals; `p` for each the two-sided p of the measure that was
+    tested. `items` and `groups` count what was compared.
     """
 
     agreements: tuple[Agreement, ...]
     gains: Mapping[str, Mapping[str, Interval]]
+    p: Mapping[str, float]
     items: int
     groups: int
     resamples: int
     seed: int
 
 
-def compare(judges: Mapping[str, Judge], items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Comparison:
+def compare(
+    judges: Mapping[str, Judge],
+    items: Sequence[Item],
+    seed: int,
+    resamples: int = RESAMPLES,
+    tested: str | None = None,
+) -> Comparison:
     """Return every judge's agreement with the humans on `items`, the first judge's gain over the others beside it.
 
-    All figures are on the items that every judge scored, and on the same resamples of groups.
+    All figures are on the items that every judge scored, and on the same resamples of groups. The gains in the measure
+    `tested` are tested by as many permutations (see `stats.permutation`): leave it out on the items that a judge was
+    chosen on, where a p-value says nothing.
     """
     verdicts = {name: judge.judge(items) for name, judge in judges.items()}
     common = [k for k in range(len(items)) if all(isinstance(v[k], Judgment) for v in verdicts.values())]
@@ -71,7 +83,19 @@ def compare(judges: Mapping[str, Judge], items: Sequence[Item], seed: int, resam
         other: {m: _gain(m, values[first][m], values[other][m], draws[first][m], draws[other][m]) for m in MEASURES}
         for other in others
     }
-    return Comparison(agreements, gains, len(common), len(set(groups)), resamples, seed)
+    p = {}
+    if tested and common:
+        test = partial(_tested, tested, human, groups, resamples, seed)
+        p = {other: test(scores[first], scores[other]) for other in others}
+    return Comparison(agreements, gains, p, len(common), len(set(groups)), resamples, seed)
+
+
+def _tested(
+    measure: str, human: Array, groups: Sequence[str], permutations: int, seed: int, mine: Array, other: Array
+) -> float:
+    common: Common = "raw" if measure == "mae" else "standard" if measure == "pearson" else "ranks"
+    rng = np.random.default_rng(seed)
+    return paired_permutation(MEASURES[measure], mine, other, human, groups, permutations, rng, common)
 
 
 def _draws(score: Array, human: Array, weights: Array, groups: int) -> dict[str, Array]:
@@ -86,19 +110,11 @@ def _gain(measure: str, mine: float, other: float, my_draws: Array, other_draws:
     return percentile_interval(sign * (mine - other), sign * (my_draws - other_draws))
 
 
-def scores_of(verdicts: Sequence[Verdict]) -> Array:
-    """Return the scores of verdicts, nan for a failure; shape (len(verdicts),)."""
+def scores_of(verdicts: Sequence[Verdict | None]) -> Array:
+    """Return the scores of verdicts, nan for a failure or none; shape (len(verdicts),)."""
     return np.array([v.score if isinstance(v, Judgment) else np.nan for v in verdicts], dtype=float)
 
 
-def failures_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def failures_of(verdicts: Sequence[Verdict | None]) -> dict[str, int]:
     """Return how many failures there are of each reason."""
     return dict(Counter(v.reason for v in verdicts if isinstance(v, Failure)))
-
-
-def objective_on(name: str, verdicts: Sequence[Verdict], items: Sequence[Item]) -> float:
-    """Return the objective (see `stats.correlation.objective`) on those of `items` whose verdict is a score."""
-    scores = scores_of(verdicts)
-    human = np.array([i.human for i in items], dtype=float)
-    scored = np.isfinite(scores)
-    return objective(name, scores[scored], human[scored])

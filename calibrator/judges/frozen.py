@@ -161,6 +161,20 @@ class Origin(_Part):
     winner: str
 
 
+class VerdictFile(_Part):
+    """How the judge came to be handed over, and whether it passed the gate (see `evaluation.gate`).
+
+    `handed_over` is "calibrated", or the name of the baseline that took the place of a rubric which did not beat it on
+    dev. `gain` is that of the calibrated judge over the baseline `over` on the test side, in the run's objective.
+    """
+
+    handed_over: str
+    over: str
+    gain: Figure
+    passed: bool
+    reasons: tuple[str, ...] = ()
+
+
 class FrozenJudge(_Part):
     """The whole artefact. `content_hash` is the SHA-256 of everything else in it."""
 
@@ -173,7 +187,13 @@ class FrozenJudge(_Part):
     origin: Origin
     dev: Figures
     test: Figures
+    verdict: VerdictFile | None = None
     content_hash: str = ""
+
+    @model_serializer(mode="wrap")
+    def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = usual(self)
+        return {k: v for k, v in values.items() if k != "verdict" or v is not None}
 
     def hashed(self) -> FrozenJudge:
         """Return the same with its content hash filled in."""

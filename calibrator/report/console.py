@@ -26,3 +26,8 @@ def tell_aside(lines: Iterable[str]) -> None:
     """Print warnings on standard error, where neither -q nor --json swallows them."""
     for line in lines:
         print(f"warning: {visible(line)}", file=sys.stderr)
+
+
+def told_p(p: float | None) -> str:
+    """Return a p-value in words: three decimals, "< 0.001" below that, a dash where it is not defined."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrator.calibration.result import CandidateLine, JudgeFigures, RunResult, Side
+from calibrator.calibration.result import CandidateLine, JudgeFigures, RubricPart, RunResult, Side
 from calibrator.export import number_of, rubric_lines
-from calibrator.judges.frozen import Figure
 from calibrator.models.recorded import Spent
+from calibrator.report.console import told_p
+from calibrator.report.lines import (
+    cautions,
+    ceiling_line,
+    cell,
+    curve_line,
+    handed_line,
+    start_line,
+    systems_lines,
+    verdict_line,
+)
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
-START = {"criteria": "uncalibrated", "llm": "zero-shot"}
-FEW_GROUPS, FEWEST_GROUPS = 20, 5
 
 
 def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent], calls: int = 0) -> str:
@@ -24,9 +32,11 @@ def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Sp
         *_table(result.test),
         f"\n`{result.test.signature}` · look {look} at this test side\n",
         *_gains(result),
+        *_systems(result),
         "## The rubric\n",
-        *rubric_lines(result.steps, result.base, result.method),
+        *shown(result.rubric),
         f"\nFrozen in `{frozen_path}`, content {result.content_hash[:12]}.\n",
+        *(("## The calibrated rubric, not handed over\n", *shown(result.rejected), "") if result.rejected else ()),
         "## How it was found\n",
         *_search(result),
         *_spent(paid, calls),
@@ -41,58 +51,19 @@ def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Sp
     return "\n".join(parts) + "\n"
 
 
-def verdict_line(result: RunResult) -> str:
-    """Return the outcome in one sentence: the gain over the best baseline and whether its interval excludes zero."""
-    gain = result.test.gains[result.best_baseline][result.objective]
-    if gain.value is None:
-        return f"The {result.objective} gain over '{result.best_baseline}' is not defined on this test side."
-    if result.test.groups < FEWEST_GROUPS or gain.low is None or gain.high is None:
-        few = f"Too few groups on the test side ({result.test.groups}) to say whether the calibrated judge is better"
-        return f"{few} than '{result.best_baseline}' ({result.objective} {gain.value:+.3f}); more are needed."
-    span = f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-    told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else "not shown to differ from"
-    return f"On unseen data the calibrated judge is {told} '{result.best_baseline}': {result.objective} {span}."
-
-
-def start_line(result: RunResult) -> str | None:
-    """Return the gain over the judge the search began with; None where `verdict_line` says it or it was left out."""
-    start = START[result.method]
-    if start == result.best_baseline or start not in result.test.gains:
-        return None
-    return f"Over '{start}': {result.objective} {cell(result.test.gains[start][result.objective], signed=True)}."
-
-
-def cautions(result: RunResult) -> list[str]:
-    """Return what a reader must know before trusting the figures, a line each."""
-    told = []
-    if result.test.groups < FEW_GROUPS:
-        told.append(f"only {result.test.groups} groups on the test side: intervals over so few groups are rough")
-    if result.objective != "mae" and result.history and result.history[-1] <= 0:
-        told.append("no rubric agrees with the humans on dev: the best is no better than chance")
-    for name, reasons in result.left_out.items():
-        listed = ", ".join(f"{n} × {reason}" for reason, n in reasons.items())
-        told.append(f"'{name}' was left out: more than 5 % of its judgments on dev failed ({listed})")
-    failed = {j.name: sum(j.failures.values()) for j in result.test.judges if j.failures}
-    if failed:
-        listed = ", ".join(f"{name} {count}" for name, count in failed.items())
-        told.append(f"failures on the test side ({listed}): all figures are on the items that every judge scored")
-    return told
-
-
 def _verdict(result: RunResult, look: int) -> str:
     chosen = f"'{result.best_baseline}' was the best baseline on dev."
     told = "".join(f"\n\nCaution: {c}." for c in cautions(result))
     start = f" {line}" if (line := start_line(result)) else ""
-    return f"{verdict_line(result)}{start} {chosen} This was look {look} at this test side.{told}\n"
+    outcome = f"{verdict_line(result)}{start} {chosen} {handed_line(result)}"
+    ceiling = f"\n\n{line}" if (line := ceiling_line(result)) else ""
+    curve = f"\n\n{line}" if (line := curve_line(result)) else ""
+    return f"{outcome} This was look {look} at this test side.{ceiling}{curve}{told}\n"
 
 
-def cell(figure: Figure, *, signed: bool = False) -> str:
-    """Return a figure with its interval."""
-    if figure.value is None:
-        return "not defined" if signed else "–"
-    if signed and figure.low is not None and figure.high is not None:
-        return f"{figure.value:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}]"
-    return f"{number_of(figure.value)} [{number_of(figure.low)}, {number_of(figure.high)}]"
+def shown(rubric: RubricPart) -> list[str]:
+    """Return a rubric as a numbered Markdown list."""
+    return rubric_lines(rubric.steps, rubric.base, rubric.kind)
 
 
 def _table(side: Side) -> list[str]:
@@ -111,10 +82,26 @@ def failures(judge: JudgeFigures) -> str:
 
 def _gains(result: RunResult) -> list[str]:
     lines = ["Paired gains of the calibrated judge (for mae: how much less error):\n"]
-    lines += [f"| over | {' | '.join(MEASURES)} |", "|---|---|---|---|---|"]
+    lines += [f"| over | {' | '.join(MEASURES)} | p ({result.objective}) |", "|---|---|---|---|---|---|"]
     for other, gains in result.test.gains.items():
-        lines.append(f"| {other} | {' | '.join(cell(gains[m]) for m in MEASURES)} |")
-    return [*lines, ""]
+        p = told_p(result.test.p.get(other))
+        lines.append(f"| {other} | {' | '.join(cell(gains[m]) for m in MEASURES)} | {p} |")
+    optimism = number_of(result.optimism)
+    about = f"p: two-sided, by permutation over groups. Dev, where the winner was chosen, less test: {optimism}."
+    return [*lines, "", f"{about}\n"]
+
+
+def _systems(result: RunResult) -> list[str]:
+    """Return the agreement by system, and with each system left out."""
+    part = result.systems
+    told = [f"{line}\n" for line in systems_lines(result)]
+    if not part.lines:
+        return ["## By system\n", *told]
+    lines = [f"| system | items | {result.objective} | judged without it | all but it |", "|---|---|---|---|---|"]
+    for line in part.lines:
+        unseen = "–" if line.unseen is None else cell(line.unseen)
+        lines.append(f"| {line.system} | {line.items} | {cell(line.seen)} | {unseen} | {number_of(line.without)} |")
+    return ["## By system\n", *told, *lines, ""]
 
 
 def _search(result: RunResult) -> list[str]:
@@ -131,17 +118,31 @@ def _search(result: RunResult) -> list[str]:
     rounds = " → ".join(_merit(v, result.objective) for v in result.history)
     on_dev = "; ".join(f"{j.name} {cell(j.figures[result.objective])}" for j in result.dev.judges)
     as_chosen = result.protocol == "paper" or result.method != "criteria"
+    stopped = sum(c.stopped is not None for c in result.candidates)
+    failed -= stopped
+    share = f"{100 * result.judgments / max(1, result.judgments_full):.0f} % of scoring all on all of dev"
     refitted = "as it was chosen" if as_chosen else "refitted on train and dev"
     return [
         f"- protocol {result.protocol}, objective {result.objective}, seed {result.split.seed}",
         f"- judge {result.judge}, drafter {result.drafter}",
         f"- {len(result.candidates)} candidates scored ({result.near_duplicates} near-duplicates dropped before,"
-        f" {failed} not eligible), {result.judgments:,} judgments",
+        f" {failed} not eligible, {stopped} stopped early), {result.judgments:,} judgments: {share}",
         *([f"- replies to the drafter's requests that were no rubric: {missed}"] if missed else []),
         f"- best {result.objective} on dev, by round: {rounds}",
+        *_moves(result),
         f"- the winner's line: {ancestry}; handed over {refitted}",
         f"- {result.objective} on dev, where the winner was chosen: {on_dev}\n",
     ]
+
+
+def _moves(result: RunResult) -> list[str]:
+    """Return what the moves of the refinement came to on dev."""
+    lines = []
+    for m in result.moves:
+        mean, best = ("–" if gain is None else f"{gain:+.3f}" for gain in (m.mean_gain, m.best_gain))
+        better = f"{m.better} better than what they were made from"
+        lines.append(f"- {m.move}: {m.tried} tried, {better}, mean gain {mean}, best {best}")
+    return lines
 
 
 def _merit(value: float | None, objective: str) -> str:
@@ -189,11 +190,9 @@ def _limits(result: RunResult) -> str:
     if result.method == "criteria":
         return (
             "The embedded judge measures words and forms; it does not understand the text. It can be fooled by whoever "
-            "knows its steps, and what it learned holds for texts like those it was calibrated on. Whether it would "
-            "judge outputs of other systems as well was not checked."
+            "knows its steps, and what it learned holds for texts like those it was calibrated on."
         )
     return (
         "The figures hold for this model, these prompts and texts like those of the test side. Another model, or "
-        "another version of it behind the same name, is another judge. Whether it would judge outputs of other systems "
-        "as well was not checked."
+        "another version of it behind the same name, is another judge."
     )

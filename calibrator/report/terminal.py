@@ -21,15 +21,28 @@ from rich.table import Column, Table
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import Method
 from calibrator.calibration.prepare import LETTERS_A_TOKEN, Plan, Prepared
+from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import RunResult
-from calibrator.export import number_of, rubric_lines
+from calibrator.export import number_of
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import say
-from calibrator.report.markdown import MEASURES, cautions, cell, start_line, verdict_line
+from calibrator.report.lines import (
+    cautions,
+    ceiling_line,
+    cell,
+    curve_line,
+    handed_line,
+    start_line,
+    systems_lines,
+    verdict_line,
+)
+from calibrator.report.markdown import MEASURES, shown
 
 
-def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Plan, method: Method) -> None:
+def show_plan(
+    console: Console, prepared: Prepared, config: RunConfig, plan: Plan, method: Method, purpose: Purpose
+) -> None:
     """Say what the run will work on and how much work that is, before it starts."""
     dataset, split, aspect = prepared.dataset, prepared.split, prepared.aspect
     say(console, f"{aspect.label} ({aspect.ref}, {prepared.chosen}), scale {aspect.scale}", "bold")
@@ -37,6 +50,7 @@ def show_plan(console: Console, prepared: Prepared, config: RunConfig, plan: Pla
     say(console, f"columns   {dataset.mapped.described()}")
     sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
     say(console, f"split     {sides}")
+    say(console, f"for       {purpose.kind} ({purpose.why}; {purpose.fit} fit)")
     work = f"{plan.drafts} drafts, up to {plan.refinements} refinements, up to {plan.judgments:,} judgments"
     say(console, f"plan      protocol {config.protocol}: {work}")
     if plan.tokens is None:
@@ -59,14 +73,21 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
         table.add_row(judge.name, *(cell(judge.figures[m]) for m in MEASURES), str(sum(judge.failures.values())))
     console.print(table)
     say(console, verdict_line(result), "bold")
-    if line := start_line(result):
-        say(console, line)
+    for line in (
+        start_line(result),
+        handed_line(result),
+        ceiling_line(result),
+        *systems_lines(result),
+        curve_line(result),
+    ):
+        if line:
+            say(console, line)
     for caution in cautions(result):
         say(console, f"caution: {caution}", "yellow")
     say(console, result.test.signature, "dim")
     say(console, f"look {look} at this test side")
     say(console, "\nThe rubric:")
-    for line in rubric_lines(result.steps, result.base, result.method):
+    for line in shown(result.rubric):
         say(console, line.replace("*", ""))
     say(console, f"\nfrozen judge  {frozen}\nreport        {report}")
 

@@ -35,7 +35,7 @@ CHOICES = (*(Smoothing(p) for p in PENALTIES), Smoothing(100.0, PRODUCTS), Smoot
 def smoothed(
     z: Array, y: Array, smoothing: Smoothing, importance: Array | None = None, at: Array | None = None
 ) -> Array:
-    """Return what a fit of `y` (n,) on the columns `z` (n, p) gives at the rows of `at` (m, p), by default those of `z`.
+    """Return what a fit of `y` (n,) on the columns `z` (n, p) gives at the rows of `at` (m, p), by default `z`.
 
     Kernel ridge regression (Saunders, Gammerman and Vovk 1998) with the kernel a·b + products · (a·b)²; an item counts
     as often as its `importance` (n,), 1 by default.

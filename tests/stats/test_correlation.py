@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from calibrator.stats import correlation
 from calibrator.stats.correlation import (
     MEASURES,
     kendall,
@@ -19,7 +20,9 @@ from calibrator.stats.correlation import (
     normal_scores,
     objective,
     pearson,
+    rmse,
     spearman,
+    spearman_draws,
     weighted_ranks,
 )
 
@@ -172,3 +175,63 @@ def test_normal_scores_without_ties_are_symmetric_about_zero(y: list[float]) -> 
     scores = np.sort(normal_scores(np.array(y)))
     assert np.isfinite(scores).all()
     assert scores == pytest.approx(-scores[::-1], abs=1e-9)
+
+
+@many
+@given(series=resampled_series())
+def test_weighted_rmse_is_that_of_the_written_out_resample(series: tuple[Array, Array, Array]) -> None:
+    x, y, counts = series
+    for row, value in zip(counts.astype(int), rmse(x, y, counts), strict=True):
+        errors = np.repeat(x, row) - np.repeat(y, row)
+        assert value == pytest.approx(math.sqrt((errors**2).mean()) if len(errors) else math.nan, nan_ok=True)
+
+
+def test_rmse_by_hand() -> None:
+    # Errors 1, 1, 5, 3: mean square 9.
+    x, y = np.array([1.0, 2, 0, 4]), np.array([2.0, 1, 5, 1])
+    assert float(rmse(x, y)) == pytest.approx(3.0)
+    assert float(rmse(x, y)) > float(mae(x, y))
+    assert math.isnan(float(rmse(np.array([]), np.array([]))))
+    assert math.isnan(float(rmse(np.array([1.0, math.nan]), np.array([1.0, 2.0]))))
+
+
+@st.composite
+def many_series(draw: st.DrawFn) -> tuple[Array, Array, Array]:
+    """Draw scores (k, n), human (n,) and weights (b, n); series may be constant and resamples empty."""
+    size = draw(st.integers(0, 15))
+    series = [
+        draw(st.lists(draw(st.sampled_from([tied, eighths, st.just(3.0)])), min_size=size, max_size=size))
+        for _ in range(draw(st.integers(1, 5)))
+    ]
+    counts = draw(st.lists(st.lists(st.integers(0, 3), min_size=size, max_size=size), min_size=1, max_size=5))
+    return np.array(series[1:]).reshape(len(series) - 1, size), np.array(series[0]), np.array(counts, dtype=float)
+
+
+@many
+@given(series=many_series(), block=st.sampled_from([1, 20, 65_536]))
+def test_draws_of_many_series_are_those_of_each(series: tuple[Array, Array, Array], block: int) -> None:
+    scores, human, weights = series
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation, "BLOCK", block)
+        found = spearman_draws(scores, human, weights)
+    assert found.shape == (len(scores), len(weights))
+    for row, x in zip(found, scores, strict=True):
+        np.testing.assert_allclose(row, spearman(x, human, weights), rtol=0, atol=1e-12)
+
+
+def test_draws_of_many_items_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(11)
+    human = rng.integers(1, 6, 400).astype(float)
+    scores = np.vstack([human + rng.standard_normal(400), rng.integers(1, 6, 400)])
+    counts = rng.multinomial(400, np.full(400, 1 / 400), size=5)
+    expected = [[by_scipy("spearman", np.repeat(x, row), np.repeat(human, row)) for row in counts] for x in scores]
+    np.testing.assert_allclose(spearman_draws(scores, human, counts.astype(float)), expected, rtol=0, atol=1e-12)
+
+
+def test_draws_of_a_series_with_a_nan_are_nan_and_of_the_others_not() -> None:
+    human = np.array([1.0, 2, 3, 4])
+    scores = np.array([[1.0, math.nan, 3, 4], [2.0, 1, 3, 4]])
+    found = spearman_draws(scores, human, np.ones((2, 4)))
+    assert np.isnan(found[0]).all()
+    assert found[1] == pytest.approx([0.8, 0.8])
+    assert np.isnan(spearman_draws(scores[:, ::-1], scores[0], np.ones((2, 4)))).all()

@@ -10,10 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import stats
 
 from calibrator.stats import resampling
 from calibrator.stats.correlation import Measure, kendall, mae, pearson, spearman
-from calibrator.stats.resampling import Interval, group_weights, percentile_interval, resampled
+from calibrator.stats.resampling import (
+    Interval,
+    bca_interval,
+    group_weights,
+    leave_one_out,
+    percentile_interval,
+    resampled,
+)
 
 Array = NDArray[np.float64]
 NAN = float("nan")
@@ -169,3 +177,111 @@ def test_one_group_has_a_figure_without_spread() -> None:
     x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])
     found = interval(spearman, x, y, group_weights(["g"] * 4, 30, np.random.default_rng(0)))
     assert (found.low, found.high) == pytest.approx((found.value, found.value))
+
+
+def test_each_group_is_left_out_once() -> None:
+    weights = leave_one_out(["b", "a", "b", "c"])
+    assert weights.tolist() == [[1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 0]]
+    x, y = np.array([1.0, 4, 2, 8]), np.array([1.0, 2, 4, 3])
+    assert mae(x, y, weights)[1] == pytest.approx(float(mae(x[[1, 3]], y[[1, 3]])))
+
+
+def mean_of(x: Array, _: Array, weights: Array) -> Array:
+    return np.asarray((weights @ x) / weights.sum(axis=1))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_bca_is_that_of_scipy_on_single_items(level: float) -> None:
+    rng = np.random.default_rng(12)
+    x = rng.lognormal(size=60)  # skewed, so that bias and acceleration both count
+    items = [str(k) for k in range(60)]
+    draws = resampled(mean_of, x, x, group_weights(items, 40_000, rng))
+    found = bca_interval(float(x.mean()), draws, mean_of(x, x, leave_one_out(items)), level)
+    theirs = stats.bootstrap(
+        (x,), np.mean, n_resamples=40_000, confidence_level=level, method="BCa", rng=np.random.default_rng(13)
+    ).confidence_interval
+    plain = percentile_interval(float(x.mean()), draws, level)
+    noise = 0.03 * draws.std()
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=2 * noise)
+    assert found.high > plain.high + 3 * noise
+
+
+def test_bca_is_exactly_that_of_scipy_on_the_same_draws() -> None:
+    rng = np.random.default_rng(14)
+    x, y = rng.standard_normal((2, 30))
+    y += x
+    theirs = stats.bootstrap(
+        (x, y), lambda a, b: stats.pearsonr(a, b).statistic, n_resamples=500, paired=True, vectorized=False, rng=rng
+    )
+    without = pearson(x, y, leave_one_out([f"{k:02d}" for k in range(30)]))
+    found = bca_interval(float(pearson(x, y)), theirs.bootstrap_distribution, without)
+    expected = theirs.confidence_interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_bca_without_bias_and_acceleration_is_the_percentile_interval() -> None:
+    draws = np.arange(101.0)
+    found, plain = bca_interval(50.0, draws, np.array([49.0, 50, 51]), 0.9), percentile_interval(50.0, draws, 0.9)
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+
+
+def test_bca_moves_towards_where_the_value_lies_among_its_draws() -> None:
+    draws, even = np.arange(1001.0), np.array([1.0, 2, 3])
+    below, middle, above = (bca_interval(value, draws, even) for value in (400.0, 500.0, 600.0))
+    assert below.low < middle.low < above.low
+    assert below.high < middle.high < above.high
+
+
+def test_bca_of_draws_that_are_all_equal_has_no_width() -> None:
+    found = bca_interval(1.0, np.ones(50), np.ones(8))
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_bca_of_a_judge_without_error_has_no_width() -> None:
+    y = np.random.default_rng(15).standard_normal(40)
+    groups = [str(k // 2) for k in range(40)]
+    x, weights = 0.1 + 0.3 * y, group_weights(groups, 200, np.random.default_rng(16))
+    found = bca_interval(float(pearson(x, y)), pearson(x, y, weights), pearson(x, y, leave_one_out(groups)))
+    assert (found.low, found.high) == pytest.approx((1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("value", "draws", "jackknife"),
+    [
+        (NAN, [1.0, 2, 3], [1.0, 2, 3]),
+        (1.5, [NAN, NAN, NAN, 1], [1.0, 2, 3]),
+        (1.5, [1.0, 2, 3], [NAN, NAN, 1]),
+        (1.5, [1.0, 2, 3], []),
+        (1.5, [], [1.0, 2]),
+        (4.0, [1.0, 2, 3], [1.0, 2, 3]),  # above all of its draws
+        (0.0, [1.0, 2, 3], [1.0, 2, 3]),
+    ],
+)
+def test_bca_is_nan_where_it_is_not_defined(value: float, draws: list[float], jackknife: list[float]) -> None:
+    found = bca_interval(value, np.array(draws), np.array(jackknife))
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+@cache
+def missed(method: str) -> tuple[float, float]:
+    """How often the truth lies below and above intervals of a correlation of 0.8 from 30 groups of 2."""
+    rng = np.random.default_rng(21)
+    below = above = 0
+    for _ in range(300):
+        x = np.repeat(rng.standard_normal(30), 2)
+        y = np.repeat(0.8 * x[::2] + 0.6 * rng.standard_normal(30), 2)
+        groups = [f"g{k // 2}" for k in range(60)]
+        draws = resampled(pearson, x, y, group_weights(groups, 400, rng))
+        value = float(pearson(x, y))
+        plain = percentile_interval(value, draws)
+        found = plain if method == "percentile" else bca_interval(value, draws, pearson(x, y, leave_one_out(groups)))
+        below += found.low > 0.8
+        above += found.high < 0.8
+    return below / 300, above / 300
+
+
+def test_bca_misses_the_truth_about_equally_often_on_both_sides() -> None:
+    plain, corrected = missed("percentile"), missed("bca")
+    assert sum(corrected) <= 0.10
+    assert abs(corrected[0] - corrected[1]) <= abs(plain[0] - plain[1]) + 0.02

@@ -1,0 +1,161 @@
+"""What a run found, put together: from the search, the comparisons and the frozen judge to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrator import __version__
+from calibrator.aspects import AspectFile
+from calibrator.calibration.method import Contender
+from calibrator.calibration.result import (
+    CandidateLine,
+    DataPart,
+    DisagreementLine,
+    MoveLine,
+    RubricPart,
+    RunResult,
+    Side,
+    SpentPart,
+    SplitPart,
+    StopPart,
+    Validation,
+    rounded,
+)
+from calibrator.calibration.search import Search
+from calibrator.calibration.validate import CALIBRATED
+from calibrator.evaluation.agreement import failures_of
+from calibrator.judges.frozen import FrozenJudge, VerdictFile, step_files
+from calibrator.models.recorded import spent_in
+from calibrator.records import Candidate, Item
+
+WORST = 10  # remaining disagreements that are listed
+
+
+def run_result(
+    search: Search,
+    winner: Candidate,
+    chosen: Contender,
+    calibrated: Contender,
+    frozen: FrozenJudge,
+    dev: Side,
+    test: Validation,
+    over: str,
+    left_out: dict[str, dict[str, int]],
+    verdict: VerdictFile,
+) -> RunResult:
+    """Return the result of a run; `chosen` is what it hands over, `over` the baseline that had to be beaten."""
+    prepared, config, method = search.prepared, search.config, search.method
+    return RunResult(
+        calibrator=__version__,
+        aspect=AspectFile.of(prepared.aspect),
+        chosen=prepared.chosen,
+        data=_data(search),
+        split=_split(search),
+        protocol=config.protocol,
+        objective=config.objective,
+        method=method.name,
+        start=method.start,
+        judge=calibrated.judge.id,
+        drafter=method.drafter,
+        select="full" if config.protocol == "paper" else config.select,
+        no_rubric=dict(sorted(search.no_rubric.items())),
+        near_duplicates=len(search.rubrics) - len(search.scored),
+        judgments=search.judgments,
+        judgments_full=len(search.scored) * len(search.dev),
+        spent={
+            name: SpentPart(replies=s.replies, prompt_tokens=s.prompt, completion_tokens=s.completion)
+            for name, s in sorted(spent_in(search.journal).items())
+        },
+        history=tuple(round(v, 6) for v in search.history),
+        candidates=tuple(_line(c, search.origins[c.name].by) for c in search.scored),
+        moves=move_lines(search.scored),
+        winner=winner.name,
+        rubric=_rubric(chosen),
+        rejected=None if chosen is calibrated else _rubric(calibrated),
+        disagreements=tuple(
+            DisagreementLine(item=d.item.id, judged=round(d.judged, 4), human=round(d.human, 4))
+            for d in search.disagreements(winner, WORST)
+        ),
+        dev=dev,
+        test=test.side,
+        optimism=_optimism(dev, test.side, config.objective),
+        systems=test.systems,
+        ceiling=test.ceiling,
+        curve=test.curve,
+        best_baseline=over,
+        left_out=left_out,
+        verdict=verdict,
+        content_hash=frozen.content_hash,
+    )
+
+
+def move_lines(candidates: Sequence[Candidate]) -> tuple[MoveLine, ...]:
+    """Return what each move of the refinement came to, in the order of their names.
+
+    A gain is a candidate's objective on dev less that of the one it was made from; for one that a race stopped, by the
+    estimate that stopped it.
+    """
+    values = {c.name: c.value if c.stopped is None else c.stopped.value for c in candidates}
+    lines = []
+    for move in sorted({c.origin for c in candidates if c.parent is not None}):
+        made = [c for c in candidates if c.origin == move and c.parent is not None]
+        pairs = [(values[c.name], values.get(c.parent or "")) for c in made]
+        gains = [mine - parents for mine, parents in pairs if mine is not None and parents is not None]
+        mean = rounded(sum(gains) / len(gains)) if gains else None
+        better, best = sum(g > 0 for g in gains), rounded(max(gains)) if gains else None
+        lines.append(MoveLine(move=move, tried=len(made), better=better, mean_gain=mean, best_gain=best))
+    return tuple(lines)
+
+
+def _optimism(dev: Side, test: Side, objective: str) -> float | None:
+    chosen, seen = dev.of(CALIBRATED, objective).value, test.of(CALIBRATED, objective).value
+    if chosen is None or seen is None:
+        return None
+    return rounded(seen - chosen if objective == "mae" else chosen - seen)
+
+
+def _data(search: Search) -> DataPart:
+    dataset = search.prepared.dataset
+    return DataPart(
+        name=dataset.name,
+        digest=dataset.digest,
+        columns=dataset.mapped.described(),
+        items=len(dataset.items),
+        groups=dataset.groups,
+        warnings=search.prepared.warnings,
+    )
+
+
+def _split(search: Search) -> SplitPart:
+    split = search.prepared.split
+    return SplitPart(
+        digest=split.digest,
+        test_digest=split.test.digest,
+        seed=split.seed,
+        train=_size(split.train),
+        dev=_size(split.dev),
+        test=(len(split.test), split.test.groups),
+    )
+
+
+def _size(items: Sequence[Item]) -> tuple[int, int]:
+    return len(items), len({i.group for i in items})
+
+
+def _rubric(contender: Contender) -> RubricPart:
+    return RubricPart(kind=contender.kind, base=contender.rubric.base, steps=step_files(contender.rubric))
+
+
+def _line(candidate: Candidate, by: str) -> CandidateLine:
+    stopped = candidate.stopped
+    return CandidateLine(
+        name=candidate.name,
+        by=by,
+        origin=candidate.origin,
+        parent=candidate.parent,
+        value=rounded(candidate.value),
+        steps=len(candidate.rubric.steps),
+        judged=sum(v is not None for v in candidate.verdicts),
+        failures=sum(failures_of(candidate.verdicts).values()),
+        stopped=StopPart(after=stopped.after, chance=stopped.chance, value=stopped.value) if stopped else None,
+    )

@@ -1,0 +1,1 @@
+"""Racing: the best of many candidates found without scoring every one of them on the whole development set."""

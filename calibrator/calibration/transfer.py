@@ -1,0 +1,79 @@
+"""A judge of texts, not a detector of systems: agreement on new sources and on new systems, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrator.calibration.purpose import Purpose
+from calibrator.calibration.result import SystemFigures, SystemLine, SystemsPart, figure, rounded
+from calibrator.evaluation.agreement import scores_of
+from calibrator.evaluation.systems import BySystem, by_system
+from calibrator.judges.base import Judge
+from calibrator.records import Item, Verdict
+
+Array = NDArray[np.float64]
+
+# From the name of a system to a judge made without its items, and the level of that judge's scores: the mean that it
+# gives the texts of train and dev. Each such judge is set to the same level, as one judge of all systems would be.
+# Otherwise leaving out the best system lowers the level of its scores, and the order of systems turns round.
+Without = Callable[[str], tuple[Judge, float]]
+
+
+def systems_part(
+    purpose: Purpose,
+    verdicts: Sequence[Verdict],
+    without: Without | None,
+    items: Sequence[Item],
+    measure: str,
+    seed: int,
+    resamples: int,
+) -> SystemsPart:
+    """Return the agreement on `items` by system: that of `verdicts`, and that of judges made `without` each system."""
+    told = SystemsPart(purpose=purpose.kind, why=purpose.why, fit=purpose.fit, named=purpose.systems)
+    names = sorted({i.system or "" for i in items})
+    if purpose.systems < 2 or len(names) < 2:
+        return told
+    seen = _by_system(scores_of(verdicts), items, measure, seed, resamples)
+    unseen = None
+    if without is not None:
+        unseen = _by_system(_left_out(names, without, items), items, measure, seed, resamples)
+    alone = {} if unseen is None else {line.system: figure(line.figure) for line in unseen.systems}
+    lines = tuple(
+        SystemLine(
+            system=line.system or "(not named)",
+            items=line.items,
+            seen=figure(line.figure),
+            unseen=alone.get(line.system),
+            without=rounded(seen.without[line.system]),
+        )
+        for line in seen.systems
+    )
+    figures = {"new_sources": _figures(seen), "new_systems": unseen and _figures(unseen), "lines": lines}
+    return told.model_copy(update=figures)
+
+
+def _left_out(names: Sequence[str], without: Without, items: Sequence[Item]) -> Array:
+    """Return the scores of `items`, each by the judge made without its system, all at the same level."""
+    scores = np.full(len(items), np.nan)
+    levels = []
+    for name in names:
+        places = [k for k, i in enumerate(items) if (i.system or "") == name]
+        judge, level = without(name)
+        levels.append(level)
+        scores[places] = scores_of(judge.judge([items[k] for k in places])) - level
+    return scores + float(np.mean(levels))
+
+
+def _by_system(scores: Array, items: Sequence[Item], measure: str, seed: int, resamples: int) -> BySystem:
+    scored = np.flatnonzero(np.isfinite(scores)).tolist()
+    kept = [items[k] for k in scored]
+    human = np.array([i.human for i in kept], dtype=float)
+    systems, groups = [i.system or "" for i in kept], [i.group for i in kept]
+    return by_system(scores[scored], human, systems, groups, seed, measure, resamples)
+
+
+def _figures(found: BySystem) -> SystemFigures:
+    return SystemFigures(pooled=figure(found.pooled), within=figure(found.within), between=figure(found.between))

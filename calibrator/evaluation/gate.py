@@ -1,0 +1,51 @@
+"""The gate: may a judge be trusted in the place of humans, by figures it was not chosen on?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrator.stats.resampling import Interval
+
+MIN_GAIN, MIN_RHO = 0.0, 0.4
+FEWEST_GROUPS = 5  # on the test side; with fewer an interval over groups says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a judge passed, and if it did not, why: a sentence for each condition that it missed."""
+
+    passed: bool
+    reasons: tuple[str, ...]
+
+
+def gate(
+    gain: Interval,
+    rho: Interval,
+    groups: int,
+    over: str,
+    fell_back: bool = False,
+    min_gain: float = MIN_GAIN,
+    min_rho: float = MIN_RHO,
+) -> Verdict:
+    """Return the verdict on a calibrated judge by its figures on the test side.
+
+    It passes if its rubric was handed over, the lower end of the 95 % interval of its `gain` over the best baseline
+    (chosen on dev, named `over`) is above `min_gain`, and its Spearman correlation with the humans is at least
+    `min_rho`. What is not defined does not pass.
+    """
+    missed: Sequence[tuple[bool, str]] = (
+        (fell_back, f"the rubric did not beat '{over}' on dev and was not handed over"),
+        (groups < FEWEST_GROUPS, f"{groups} groups on the test side are too few for an interval"),
+        (not gain.low > min_gain, f"the gain over '{over}' is {_told(gain)}, its lower end not above {min_gain:g}"),
+        (not rho.value >= min_rho, f"the correlation with the humans is {_told(rho)}, below {min_rho:g}"),
+    )
+    reasons = tuple(reason for failed, reason in missed if failed)
+    return Verdict(not reasons, reasons)
+
+
+def _told(figure: Interval) -> str:
+    if not math.isfinite(figure.value):
+        return "not defined"
+    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
