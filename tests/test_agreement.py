@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrator.aspects import Scale
-from calibrator.evaluation.agreement import Comparison, compare, failures_of, objective_on, scores_of
-from calibrator.judges.baselines import ConstantJudge, LengthJudge
+from calibrator.aspects import find_aspect
+from calibrator.criteria import Measured
+from calibrator.drafting.baselines import constant, length_only
+from calibrator.evaluation.agreement import Comparison, compare, failures_of, scores_of
+from calibrator.evaluation.aim import Aim
+from calibrator.judges.criteria import CriteriaJudge
 from calibrator.records import Failure, Item, Judgment, Verdict
 from calibrator.stats.correlation import MEASURES
 from tests.conftest import make_items
@@ -149,14 +152,16 @@ def test_the_objective_is_on_the_scored_items_only() -> None:
     verdicts = Says(failing(GOOD, {0: "refused", 9: "refused"})).judge(ITEMS)
     kept = [i for k, i in enumerate(ITEMS) if k not in (0, 9)]
     for name in MEASURES:
-        assert objective_on(name, verdicts, ITEMS) == pytest.approx(objective_on(name, Says(GOOD).judge(kept), kept))
+        assert Aim(name).of(verdicts, ITEMS) == pytest.approx(Aim(name).of(Says(GOOD).judge(kept), kept))
     moved = [replace(i, human=1.0) if k in (0, 9) else i for k, i in enumerate(ITEMS)]
-    assert objective_on("mae", verdicts, moved) == objective_on("mae", verdicts, ITEMS)
+    assert Aim("mae").of(verdicts, moved) == Aim("mae").of(verdicts, ITEMS)
 
 
 def test_one_group_has_figures_but_no_interval() -> None:
     items = [replace(i, group="g") for i in make_items(20)]
-    found = compare({"length": LengthJudge.fitted(items, Scale(1, 5)), "constant": ConstantJudge(3.0)}, items, 0, 50)
+    aspect = find_aspect("neutral/relevance")[0]
+    rubrics = {"length": length_only(aspect, items, Measured()), "constant": constant(aspect, items)}
+    found = compare({n: CriteriaJudge(r, aspect.scale) for n, r in rubrics.items()}, items, 0, 50)
     figure = found.agreements[0].figures["spearman"]
     assert math.isfinite(figure.value)
     assert math.isnan(figure.low)

@@ -53,7 +53,7 @@ def _all_rated(table: Table, wanted: Wanted, suite: str | None, scale: Scale | N
     if wanted.score:
         mapped = map_columns(table, wanted, _nameless(wanted.score[0]))
         return [read_ratings(table, wanted.score[0], scale, "said" if scale else "data", mapped)]
-    found = _shipped(table, wanted, suite)
+    found = shipped_ratings(table, wanted, suite)
     known: Known = "said" if suite or scale else "guessed"
     rated = [read_ratings(table, a.name, scale or a.scale, known, m) for a, m in found]
     taken = {c for r in rated for c in (r.mapped.score, *r.mapped.annotators)}
@@ -74,7 +74,7 @@ def _holds_numbers(rated: Rated) -> bool:
     return words < max(len(rated.faults) - words, int((rated.human == rated.human).sum()))
 
 
-def _shipped(table: Table, wanted: Wanted, suite: str | None) -> list[tuple[Aspect, Mapped]]:
+def shipped_ratings(table: Table, wanted: Wanted, suite: str | None) -> list[tuple[Aspect, Mapped]]:
     """Return the aspects that columns are named for: of `suite`, else of the suite that fits the table best.
 
     The best has the most aspects in the table, then the fewest beside them; on a tie it is the neutral one. Further

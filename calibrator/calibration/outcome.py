@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.method import Contender
 from calibrator.calibration.result import (
+    CALIBRATED,
     CandidateLine,
     DataPart,
     DisagreementLine,
@@ -21,8 +23,7 @@ from calibrator.calibration.result import (
     Validation,
     rounded,
 )
-from calibrator.calibration.search import Search
-from calibrator.calibration.validate import CALIBRATED
+from calibrator.calibration.search import Search, gains_by_move
 from calibrator.evaluation.agreement import failures_of
 from calibrator.judges.frozen import FrozenJudge, VerdictFile, step_files
 from calibrator.models.recorded import spent_in
@@ -92,19 +93,19 @@ def run_result(
 def move_lines(candidates: Sequence[Candidate]) -> tuple[MoveLine, ...]:
     """Return what each move of the refinement came to, in the order of their names.
 
-    A gain is a candidate's objective on dev less that of the one it was made from; for one that a race stopped, by the
-    estimate that stopped it.
+    See `search.gains_by_move`; the mean is over those that have a figure.
     """
-    values = {c.name: c.value if c.stopped is None else c.stopped.value for c in candidates}
-    lines = []
-    for move in sorted({c.origin for c in candidates if c.parent is not None}):
-        made = [c for c in candidates if c.origin == move and c.parent is not None]
-        pairs = [(values[c.name], values.get(c.parent or "")) for c in made]
-        gains = [mine - parents for mine, parents in pairs if mine is not None and parents is not None]
-        mean = rounded(sum(gains) / len(gains)) if gains else None
-        better, best = sum(g > 0 for g in gains), rounded(max(gains)) if gains else None
-        lines.append(MoveLine(move=move, tried=len(made), better=better, mean_gain=mean, best_gain=best))
-    return tuple(lines)
+    tried = Counter(c.origin for c in candidates if c.parent is not None)
+    return tuple(
+        MoveLine(
+            move=move,
+            tried=tried[move],
+            better=sum(g > 0 for g in gains),
+            mean_gain=rounded(sum(gains) / len(gains)) if gains else None,
+            best_gain=rounded(max(gains)) if gains else None,
+        )
+        for move, gains in sorted(gains_by_move(candidates).items())
+    )
 
 
 def _optimism(dev: Side, test: Side, objective: str) -> float | None:

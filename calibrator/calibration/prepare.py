@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calibrator.aspects import Aspect, AspectFile, find_aspect, parse_scale, read_aspect
+from calibrator.audit.rated import shipped_ratings
+from calibrator.audit.whole import quick_findings
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import Method
+from calibrator.calibration.races.blocks import block_ends
+from calibrator.calibration.races.halving import most_judgments
 from calibrator.catalog import Source, open_source
 from calibrator.columns import map_columns
 from calibrator.criteria import VERSION
 from calibrator.dataset import Dataset, rated_items
 from calibrator.drafting.llm import LLMDrafter
-from calibrator.errors import ConfigError, RunError
+from calibrator.errors import ConfigError, DataError, RunError
 from calibrator.prompts import draft_prompt, item_texts, prompts_digest, score_prompt
 from calibrator.split import Split, refuse_overlap, split_items
 from calibrator.texts import digest
@@ -101,8 +105,31 @@ def _aspect(config: RunConfig, source: Source) -> tuple[Aspect, str]:
 
 
 def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> Dataset:
+    """Return the rated items, the cheap checks of the audit done.
+
+    Raises DataError for a grave finding, unless the configuration says to go on in spite of it.
+    """
     mapped = map_columns(source.table, config.columns.over(source.wanted), aspect)
-    return rated_items(source.table, mapped, aspect.scale, source.name)
+    dataset = rated_items(source.table, mapped, aspect.scale, source.name)
+    findings = quick_findings(source.table, mapped, aspect, source.name)
+    grave = [f.message for f in findings if f.severity == "grave"]
+    if grave and not config.force:
+        more = f" (and {len(grave) - 1} more: `calibrate data audit` lists them)" if len(grave) > 1 else ""
+        raise DataError(f"{grave[0]}{more}; --force goes on in spite of it")
+    told = tuple(f.message for f in findings if f.severity != "note")
+    return replace(dataset, warnings=dataset.warnings + told)
+
+
+def rated_aspects(config: RunConfig) -> tuple[str, ...]:
+    """Return the aspects that the data of a configuration has ratings for, as suite/name.
+
+    Raises ConfigError if there is none.
+    """
+    source = open_source(config.data, config.data_dir, config.encoding)
+    found = shipped_ratings(source.table, config.columns.over(source.wanted), source.suite)
+    if not found:
+        raise ConfigError(f"{source.table.path}: no column is named as the ratings of an aspect; name one: --aspect")
+    return tuple(aspect.ref for aspect, _ in found)
 
 
 def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
@@ -111,12 +138,23 @@ def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
     rounds = 1 if config.protocol == "paper" else config.rounds
     each = config.trials if config.protocol == "paper" else config.refinements
     refinements = rounds * config.top_k * each if method.refiner.moves else 0
-    judgments = (drafts + refinements) * development_size(config, prepared)
+    judgments = _search_judgments(config, prepared, drafts, rounds, refinements)
     if not method.worded:
         return Plan(drafts, refinements, judgments, None)
-    # The zero-shot judge on dev, and it and the calibrated one on test.
-    judgments += development_size(config, prepared) + 2 * len(prepared.split.test)
+    # The zero-shot judge on dev; it and the calibrated one on test, and those chosen without a system.
+    systems = len({i.system for i in prepared.dataset.items if i.system}) > 1
+    judgments += development_size(config, prepared) + (3 if systems else 2) * len(prepared.split.test)
     return Plan(drafts, refinements, judgments, prompt_tokens(prepared, method, config.trials, refinements, judgments))
+
+
+def _search_judgments(config: RunConfig, prepared: Prepared, drafts: int, rounds: int, refinements: int) -> int:
+    """Return the most judgments that drafts and refinements take on dev, raced or not."""
+    size = development_size(config, prepared)
+    if config.protocol == "paper" or config.select == "full":
+        return (drafts + refinements) * size
+    ends = block_ends(size)
+    a_round = most_judgments(refinements // max(1, rounds), ends, config.top_k)
+    return most_judgments(drafts, ends, config.top_k) + rounds * a_round
 
 
 def prompt_tokens(prepared: Prepared, method: Method, trials: int, refinements: int, judgments: int) -> int:

@@ -14,6 +14,8 @@ from calibrator.evaluation.agreement import Agreement, Comparison
 from calibrator.judges.frozen import Figure, StepFile, VerdictFile
 from calibrator.stats.resampling import Interval
 
+CALIBRATED = "calibrated"  # the name of the judge that the search led to, in every comparison
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

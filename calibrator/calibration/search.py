@@ -122,6 +122,8 @@ class Search:
                 lines.append(From(name, refiner.id, request.move, candidate.name))
             requests += wanted
         self._generation(f"refining, round {number}", [(lines, partial(_chosen, refiner.refine, requests))])
+        gains = gains_by_move(self.scored)
+        self.journal.once(f"gains/{number}", lambda: {move: [round(g, 6) for g in v] for move, v in gains.items()})
 
     def disagreements(self, candidate: Candidate, count: int | None = None) -> tuple[Disagreement, ...]:
         """What a candidate's refinement is shown, worst first; in the paper's protocol by points, else by ranks."""
@@ -208,6 +210,22 @@ class Search:
     @staticmethod
     def _judged(judge: Judge, items: Sequence[Item]) -> object:
         return verdicts_to_json(judge.judge(items))
+
+
+def gains_by_move(candidates: Sequence[Candidate]) -> dict[str, list[float]]:
+    """Return what each move gained: the objective on dev of what it made less that of what it was made from.
+
+    For a candidate that a race stopped, by the estimate that stopped it; those without a figure are left out.
+    """
+    values = {c.name: c.value if c.stopped is None else c.stopped.value for c in candidates}
+    gains: dict[str, list[float]] = {}
+    for candidate in candidates:
+        mine, parents = values[candidate.name], values.get(candidate.parent or "")
+        if candidate.parent is not None:
+            gains.setdefault(candidate.origin, [])
+            if mine is not None and parents is not None:
+                gains[candidate.origin].append(mine - parents)
+    return gains
 
 
 def _stopped(stop: Stop | None, whole: int) -> Stopped | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from calibrator import __version__
 from calibrator.calibration.ceilings import ceiling_part
 from calibrator.calibration.purpose import Purpose
-from calibrator.calibration.result import CurvePoint, Side, Validation, figure, side
+from calibrator.calibration.result import CALIBRATED, CurvePoint, Side, Validation, figure, side
 from calibrator.calibration.transfer import Without, systems_part
 from calibrator.codec import rubric_to_json
 from calibrator.evaluation.agreement import Comparison, compare
@@ -18,8 +18,6 @@ from calibrator.records import Item, Rubric
 from calibrator.split import Split
 from calibrator.stats.resampling import Interval
 from calibrator.texts import digest
-
-CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from calibrator.errors import ConfigError
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
-Aspect = Annotated[str | None, typer.Option("--aspect", "-a", help="What to judge: a name, or suite/name.")]
+Aspect = Annotated[
+    str | None, typer.Option("--aspect", "-a", help="What to judge: a name, or suite/name; in `run` also all.")
+]
 AspectFile = Annotated[Path | None, typer.Option(help="An aspect of your own, a YAML file.", show_default=False)]
 Scale = Annotated[str | None, typer.Option(help="Another scale than the aspect's: 1-10, 0..100.", show_default=False)]
 Data = Annotated[

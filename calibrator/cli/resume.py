@@ -21,9 +21,10 @@ def resume(
     as_json: o.Json = False,
 ) -> None:
     """Take up a run that was stopped; what its journal holds is not done again."""
-    from calibrator.cli.work import again
+    from calibrator.cli.work import again, tell
     from calibrator.store import find_run
 
     changed = {"out": out, "budget": budget, "concurrency": concurrency, "cache": cache}
     given = {k: v for k, v in changed.items() if v is not None}
-    again(find_run(runs_dir, name), given, quiet=quiet, as_json=as_json)
+    done = again(find_run(runs_dir, name), given, quiet=quiet or as_json)
+    tell(done, quiet=quiet, as_json=as_json)

@@ -98,7 +98,8 @@ def run(
 ) -> None:
     """Calibrate a judge on rated texts: draft, score, select, refine, validate, freeze."""
     from calibrator.calibration.config import make_config, read_settings
-    from calibrator.cli.work import start
+    from calibrator.cli.every import start_every
+    from calibrator.cli.work import start, tell
 
     said = {
         "aspect": aspect or (aspect_file.stem if aspect_file else None),
@@ -136,4 +137,8 @@ def run(
     if config is not None or Path("calibrate.yaml").exists():
         typer.echo(f"settings  {config or 'calibrate.yaml'}", err=True)
     settings["columns"] = {**settings.get("columns", {}), **named}
-    start(make_config(**settings), runs_dir, quiet=quiet, as_json=as_json)
+    made = make_config(**settings)
+    if made.aspect == "all":
+        start_every(made, runs_dir, as_json=as_json)
+    else:
+        tell(start(made, runs_dir, quiet=quiet or as_json), quiet=quiet, as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,22 @@ from calibrator.report.terminal import LiveProgress, show_plan, show_result
 from calibrator.store import Ledger, Run, create_run
 
 
-def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A run that was seen through, and where its frozen judge and its report are."""
+
+    run: str
+    outcome: Outcome
+    out: Path
+    report: Path
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as a JSON object."""
+        about = {"run": self.run, "look": self.outcome.look, "frozen": str(self.out), "report": str(self.report)}
+        return about | self.outcome.result.model_dump(mode="json")
+
+
+def start(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
     """Begin a new run and see it through."""
     check_models(config)
     prepared = prepare(config)
@@ -41,10 +57,10 @@ def start(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
     config = anchored(config)
     config = config.model_copy(update={"inputs": inputs_of(prepared, config)})
     run = create_run(runs, prepared.aspect.name, config.model_dump(mode="json"))
-    see_through(run, config, prepared, quiet=quiet, as_json=as_json)
+    return see_through(run, config, prepared, quiet=quiet)
 
 
-def again(run: Run, changed: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
+def again(run: Run, changed: Mapping[str, Any], *, quiet: bool) -> Done:
     """Take up a run where it stopped; a finished one is replayed and shown again, and only `out` is written anew.
 
     `changed` are settings that do not change what the run finds: out, budget, concurrency, cache.
@@ -58,23 +74,21 @@ def again(run: Run, changed: Mapping[str, Any], *, quiet: bool, as_json: bool) -
     prepared = prepare(config)
     check_place(_out(config, prepared))
     hand_over = "out" in changed or run.result() is None
-    see_through(run, config, prepared, quiet=quiet, as_json=as_json, hand_over=hand_over)
+    return see_through(run, config, prepared, quiet=quiet, hand_over=hand_over)
 
 
-def see_through(
-    run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, as_json: bool, hand_over: bool = True
-) -> None:
-    """Calibrate, write result, report and frozen judge, and print the outcome. Ctrl-C exits with 130."""
-    console = make_console(quiet=quiet or as_json)
+def see_through(run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, hand_over: bool = True) -> Done:
+    """Calibrate, and write result, report and frozen judge; show plan and progress. Ctrl-C exits with 130."""
+    console = make_console(quiet=quiet)
     purpose = purpose_of(config, prepared)
-    live: Silent | LiveProgress = Silent() if quiet or as_json else LiveProgress(console)
+    live: Silent | LiveProgress = Silent() if quiet else LiveProgress(console)
     try:
         with run.held():
             journal = run.journal()
             with Connections(_access(config), journal, live.spent, run.calls()) as connections:
                 method = _method(config, prepared, purpose, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
-                if quiet or as_json:
+                if quiet:
                     tell_aside(prepared.warnings)
                 with live:
                     ledger = Ledger(run.folder.parent)
@@ -89,15 +103,19 @@ def see_through(
     except ModelError as error:
         error.args = (f"{str(error).rstrip('.')}; nothing is lost. Go on with: {_resume(run)}",)
         raise
-    result, look = outcome.result, outcome.look
+    return Done(run.id, outcome, out, report_path)
+
+
+def tell(done: Done, *, quiet: bool, as_json: bool) -> None:
+    """Print the outcome of a run."""
+    result, look = done.outcome.result, done.outcome.look
     if as_json:
-        summary = {"run": run.id, "look": look, "frozen": str(out), "report": str(report_path)}
-        print(json.dumps(summary | result.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        print(json.dumps(done.summary(), ensure_ascii=False, indent=1))
     elif quiet:
         tell_aside(cautions(result))
-        print(verdict_line(result), handed_line(result), out, sep="\n")
+        print(verdict_line(result), handed_line(result), done.out, sep="\n")
     else:
-        show_result(console, result, look, str(out), str(report_path))
+        show_result(make_console(), result, look, str(done.out), str(done.report))
 
 
 def _access(config: RunConfig) -> Access:

@@ -23,7 +23,8 @@ _SPAN = rf"(?P<low>{_N}) ?%?(?: ?\([^()]{{0,40}}\))?(?: ?- ?| to | through | ?\.
 _FROM = _SPAN.replace("| to |", "| to | and |")
 _RATE = (
     r"(?:rat(?:es?|ed|ings?)|scor(?:es?|ed|ing)|grade(?= (?:it|them|the|this|each|from|between|on)\b)"
-    r"|(?:give|assign|choose|pick|select|enter|award|use|return)(?: [a-z]+){0,3} (?:numbers?|values?|integers?|figure|mark))"
+    r"|(?:give|assign|choose|pick|select|enter|award|use|return)(?: [a-z]+){0,3}"
+    r" (?:numbers?|values?|integers?|figure|mark))"
 )
 _GIVE = rf"(?:{_RATE}|give|assign|award)"
 # Words of a condition, or of something in the text that is counted: what follows them is no rating.
@@ -36,10 +37,10 @@ _ANY_GAP = rf"(?:[ ,(:]+(?!{_APART})[\w.'-]+){{0,9}}[ ,(:]+"
 _MANNER = r"(?:[ ,:]+(?!(?:if|when|whenever|where|who|which|texts?)\b)[\w'-]+){0,9}[ ,:]+"
 _NEXT = (
     r"(?:[ :(=]+(?:(?:the|this|each|every) [a-z-]+|it|them|texts?|the|an?|of|as|is|be|at|(?:whole )?number|value|score"
-    r"|rating|only|just|no more than|at most|at least|up to|(?:maximum|minimum) of)\b)*[ :(=]+"
+    r"|rating|only|just|no more than|at most|at least|up to|(?:maximum|minimum) of)\b){0,6}[ :(=]+"
 )
 _END = (
-    r"(?= ?(?:$|[.,;:!?)]|(?:stars?|if|when|where|for|based|depending|according|accordingly|on|how|inclusive|and|as"
+    r"(?= ?(?:$|[.,;:!?()]|(?:stars?|if|when|where|for|based|depending|according|accordingly|on|how|inclusive|and|as"
     r"|only|unless|because|so|here|using|overall|means?|is|are|instead)\b))"
 )
 _END_OF_ONE = r"(?= ?(?:$|[.,;!?)]|(?:if|when|where|for|only|unless|means?|is|because|to (?:texts?|an?|the|any))\b))"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from calibrator.aspects import Aspect
 from calibrator.drafting.base import DraftRequest, RefineRequest
+from calibrator.drafting.bounds import out_of_bounds
 from calibrator.drafting.steps import quotes, steps_of
 from calibrator.judges.wording import in_words
 from calibrator.models.base import ChatReply, ChatRequest, Sampling
@@ -29,7 +30,8 @@ STEPS = json.dumps(
 class LLMDrafter:
     """Writes rubrics in free text; `roles` are the texts of an item that are shown, the rated one last.
 
-    The moves are those of Auto-CSEval (Hengle et al. 2025, section 4).
+    The moves are those of Auto-CSEval (Hengle et al. 2025, section 4). Steps that quote a text they were written from,
+    or that would change the scale or the form of the answer, are refused.
     """
 
     moves = ("modify", "paraphrase", "add", "calibrate")
@@ -71,4 +73,6 @@ class LLMDrafter:
             return steps
         if quotes(steps, (text for item in shown for text in item_texts(item).values())):
             return NoRubric("a step quotes an example")
+        if reason := out_of_bounds(steps, aspect.scale):
+            return NoRubric(reason)
         return Rubric(aspect.ref, tuple(Step(s) for s in steps))

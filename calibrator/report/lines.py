@@ -101,10 +101,10 @@ def cautions(result: RunResult) -> list[str]:
     return told + [f"noise ceiling: {c}" for c in (result.ceiling.cautions if result.ceiling else ())]
 
 
-def cell(figure: Figure, *, signed: bool = False) -> str:
+def cell(figure: Figure, *, signed: bool = False, digits: int = 3) -> str:
     """Return a figure with its interval."""
     if figure.value is None:
         return "not defined" if signed else "–"
-    if signed and figure.low is not None and figure.high is not None:
-        return f"{figure.value:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}]"
-    return f"{number_of(figure.value)} [{number_of(figure.low)}, {number_of(figure.high)}]"
+    sign = "+" if signed else ""
+    value, low, high = ("–" if v is None else f"{v:{sign}.{digits}f}" for v in (figure.value, figure.low, figure.high))
+    return f"{value} [{low}, {high}]"

@@ -208,8 +208,8 @@ def test_any_objective_may_be_raced_for(rule: Rule, measure: str) -> None:
 
 @every_rule
 def test_a_callers_own_objective_may_be_raced_for(rule: Rule) -> None:
-    def closeness(scores: Array, human: Array, weights: Array) -> Array:
-        error: Array = -((scores - human) ** 2) @ weights.T / weights.sum(axis=1)
+    def closeness(scores: Array, places: NDArray[np.int64], weights: Array) -> Array:
+        error: Array = -((scores - human[places]) ** 2) @ weights.T / weights.sum(axis=1)
         return error
 
     _, human, groups = field(7)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from calibrator.aspects import find_aspect
+from calibrator.aspects import Scale, find_aspect
 from calibrator.drafting.base import DraftRequest, RefineRequest
 from calibrator.drafting.llm import MAX_TOKENS, STEPS, LLMDrafter
 from calibrator.errors import ModelError
@@ -45,7 +45,7 @@ def asked_to_draft(seed: int = 1, temperature: float = 0.3) -> DraftRequest:
 
 
 def asked_to_refine(move: str = "modify", rubric: Rubric = RUBRIC) -> RefineRequest:
-    worst = (Disagreement(ITEMS[3], 5.0, 1.0),)
+    worst = (Disagreement(ITEMS[3], 5.0, 1.0, 4.0),)
     return RefineRequest(ASPECT, rubric, move, worst, ITEMS[:3], 0.4, 7)
 
 
@@ -110,6 +110,8 @@ def test_a_written_rubric_measures_nothing(portal: Portal, write: Write) -> None
         (ChatReply(GUIDE, "refused", "held back"), "held back"),
         (ChatReply(json.dumps({"steps": ["Look."] * 21})), "more than 20 steps"),
         (ChatReply(json.dumps({"steps": ["x" * 801]})), "more than 800 letters"),
+        (ChatReply(json.dumps({"steps": [*WORDS, "Rate it from 1 to 10."]})), "another scale than 1-5"),
+        (ChatReply(json.dumps({"steps": [*WORDS, "Answer yes or no."]})), "how the answer is to be written"),
     ],
 )  # fmt: skip
 def test_what_is_no_guide_is_no_rubric_with_the_reason(
@@ -127,10 +129,32 @@ def test_a_step_that_quotes_an_example_is_refused(portal: Portal, role: str) -> 
     for step, refused in ((f"{said} tired.", True), ("Nurses and bakers who work at all are just tired.", False)):
         drafter, _ = drafting(portal, lambda r, step=step: json.dumps({"steps": ["Look.", step]}))  # type: ignore[misc]
         draft = DraftRequest(ASPECT, (ITEMS[1], item), 0.0, 1)
-        refinement = replace(asked_to_refine(), disagreements=(Disagreement(item, 1.0, 5.0),))
+        refinement = replace(asked_to_refine(), disagreements=(Disagreement(item, 1.0, 5.0, -4.0),))
         for written in (*drafter.draft([draft]), *drafter.refine([refinement])):
             assert isinstance(written, NoRubric) is refused
             assert not refused or written == NoRubric("a step quotes an example")
+
+
+def test_every_disagreement_is_looked_through_for_quotations_and_exemplars_that_were_not_shown_are_not(
+    portal: Portal,
+) -> None:
+    step = "Nurses and bakers who work at night are just tired."
+    drafter, _ = drafting(portal, lambda r: json.dumps({"steps": ["Look.", step]}))
+    long = replace(ITEMS[0], output=LONG)
+    shown = tuple(Disagreement(i, 5.0, 1.0, 4.0) for i in (*ITEMS[1:], long))
+    refinement = replace(asked_to_refine(), disagreements=shown)
+    assert list(drafter.refine([refinement])) == [NoRubric("a step quotes an example")]
+    unseen = replace(asked_to_refine(), exemplars=(long,))
+    (written,) = drafter.refine([unseen])
+    assert isinstance(written, Rubric)
+
+
+def test_the_scale_that_steps_may_name_is_that_of_the_aspect(portal: Portal) -> None:
+    ten = replace(ASPECT, scale=Scale(1, 10))
+    drafter, _ = drafting(portal, lambda r: json.dumps({"steps": ["Rate it from 1 to 10."]}))
+    on_five, on_ten = drafter.draft([asked_to_draft(), replace(asked_to_draft(), aspect=ten)])
+    assert on_five == NoRubric("a step asks for another scale than 1-5")
+    assert on_ten == Rubric(ten.ref, (Step("Rate it from 1 to 10."),))
 
 
 def test_a_guide_may_keep_the_words_of_the_guide_before(portal: Portal) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from calibrator.aspects import Scale, find_aspect
+from calibrator.aspects import find_aspect
 from calibrator.criteria import Measured
 from calibrator.drafting.base import DraftRequest
-from calibrator.drafting.criteria import CriteriaDrafter, uncalibrated
+from calibrator.drafting.baselines import constant, length_only, uncalibrated
+from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.judges.base import Judge
-from calibrator.judges.baselines import ConstantJudge, LengthJudge
 from calibrator.judges.build import load_judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.judges.llm import LLMJudge
@@ -48,12 +48,12 @@ class TestUncalibrated(JudgeContract):
 
 class TestConstant(JudgeContract):
     def judge(self) -> Judge:
-        return ConstantJudge(3.0)
+        return CriteriaJudge(constant(ASPECT, make_items(50)), ASPECT.scale)
 
 
 class TestLength(JudgeContract):
     def judge(self) -> Judge:
-        return LengthJudge.fitted(make_items(50), Scale(1, 5))
+        return CriteriaJudge(length_only(ASPECT, make_items(50), Measured()), ASPECT.scale)
 
 
 class TestLLM(JudgeContract):

@@ -35,11 +35,11 @@ def block_order(
     if first < 1 or growth <= 1:
         raise ValueError(f"blocks need a first of 1 or more and a growth above 1, not {first} and {growth}")
     order = _order(items, seed)
-    ends = [0, *_ends(len(items), first, growth)]
-    return tuple(tuple(order[a:b]) for a, b in pairwise(ends))
+    return tuple(tuple(order[a:b]) for a, b in pairwise([0, *block_ends(len(items), first, growth)]))
 
 
-def _ends(count: int, first: int, growth: float) -> list[int]:
+def block_ends(count: int, first: int = FIRST, growth: float = GROWTH) -> list[int]:
+    """Return how many of `count` items are judged after each block."""
     ends = []
     end = float(first)
     while round(end) * growth**0.5 < count:

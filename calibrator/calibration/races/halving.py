@@ -53,6 +53,15 @@ class Halving:
         return set(racing[: max(least, min(most, worth))])
 
 
+def most_judgments(candidates: int, ends: Sequence[int], k: int, keep: float = KEEP) -> int:
+    """Return the most judgments that a race of so many candidates takes; `ends` are those of the blocks."""
+    total, before, racing = 0, 0, candidates
+    for end in ends:
+        total += racing * (end - before)
+        before, racing = end, min(racing, max(k, -int(-racing * keep // 1)))
+    return total
+
+
 def stop_of(found: Estimates, place: int, course: Course) -> Stop:
     """Return the stop of one of the candidates that were estimated."""
     s = found.standings[place]

@@ -1,0 +1,27 @@
+"""`calibrate gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrator.cli import options as o
+
+
+def gate(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a part of it, its folder, or 'last'.")],
+    min_gain: Annotated[
+        float, typer.Option(help="What the lower end of the gain over the best baseline must exceed.")
+    ] = 0.0,
+    min_rho: Annotated[float, typer.Option(help="The least Spearman correlation with the humans.")] = 0.4,
+    runs_dir: o.Runs = Path("runs"),
+    as_json: o.Json = False,
+) -> None:
+    """Say whether the judge of a run may be trusted by its test side: exit code 0 if it may, 1 if not."""
+    from calibrator.report.gate import show_gate
+    from calibrator.store import find_run
+
+    passed = show_gate(find_run(runs_dir, name), min_gain, min_rho, as_json=as_json)
+    raise typer.Exit(0 if passed else 1)

@@ -1,0 +1,46 @@
+"""The verdict of the gate on a finished run."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import ValidationError
+
+from calibrator.calibration.result import CALIBRATED, RunResult, interval
+from calibrator.errors import RunError
+from calibrator.evaluation.gate import gate
+from calibrator.report.lines import cell
+from calibrator.store import Run
+
+
+def show_gate(run: Run, min_gain: float, min_rho: float, *, as_json: bool) -> bool:
+    """Print whether the judge of a run passes, with the figures it was decided by, and return it.
+
+    Raises RunError if the run is not finished, or its result is of another version.
+    """
+    result = result_of(run)
+    over = result.best_baseline
+    gain, rho = result.test.gains[over][result.objective], result.test.of(CALIBRATED, "spearman")
+    fell_back = result.rejected is not None
+    found = gate(interval(gain), interval(rho), result.test.groups, over, fell_back, min_gain, min_rho)
+    if as_json:
+        figures = {"gain": gain.model_dump(), "spearman": rho.model_dump(), "over": over}
+        about = {"run": run.id, "passed": found.passed, "reasons": found.reasons, **figures}
+        print(json.dumps(about, ensure_ascii=False, indent=1))
+        return found.passed
+    print(f"{run.id}: {'passed' if found.passed else 'not passed'}")
+    print(f"  gain over '{over}' ({result.objective}) {cell(gain, signed=True)}, wanted: lower end above {min_gain:g}")
+    print(f"  spearman with the humans {cell(rho)}, wanted: at least {min_rho:g}")
+    print(*(f"  {reason}" for reason in found.reasons), sep="\n", end="\n" if found.reasons else "")
+    return found.passed
+
+
+def result_of(run: Run) -> RunResult:
+    """Return the result of a finished run. Raises RunError if there is none, or it is of another version."""
+    stored = run.result()
+    if stored is None:
+        raise RunError(f"{run.id} is not finished; go on with: calibrate resume {run.id}")
+    try:
+        return RunResult.model_validate(stored)
+    except ValidationError:
+        raise RunError(f"{run.id}: its result is of another version of calibrator; start a new run") from None
