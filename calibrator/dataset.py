@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.aspects import Scale
+from calibrator.cells import entries, missing, number
 from calibrator.columns import Mapped
 from calibrator.errors import DataError
 from calibrator.records import Item
@@ -19,7 +20,6 @@ from calibrator.texts import digest, digest_set, normalise, unusable
 
 FEWEST = 12
 LONG = 100_000
-MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,39 +154,28 @@ def _ratings(
     found = []
     for column in mapped.annotators:
         cell = values.get(column)
-        for entry in _entries(cell):
-            number = _number(table, row, column, entry, scale)
-            if number is not None:
-                found.append(number)
+        for entry in entries(cell):
+            rating = _rating(table, row, column, entry, scale)
+            if rating is not None:
+                found.append(rating)
     if mapped.score is not None:
-        mean = _number(table, row, mapped.score, values.get(mapped.score), scale)
+        mean = _rating(table, row, mapped.score, values.get(mapped.score), scale)
         return (tuple(found) if found else (mean,)) if mean is not None else (), mean
     return tuple(found), math.fsum(found) / len(found) if found else None
 
 
-def _entries(cell: Any) -> list[Any]:
-    if isinstance(cell, str) and cell.strip().startswith("["):
-        try:
-            cell = json.loads(cell)
-        except json.JSONDecodeError:
-            return [cell]
-    return cell if isinstance(cell, list) else [cell]
-
-
-def _number(table: Table, row: int, column: str, value: Any, scale: Scale) -> float | None:
-    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+def _rating(table: Table, row: int, column: str, cell: Any, scale: Scale) -> float | None:
+    if missing(cell):
         return None
-    try:
-        number = float("no" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
-        shown = str(value)[:40]
-        raise DataError(f"'{shown}' is not a number", file=table.path, row=row, column=column) from None
-    if math.isnan(number):
+    rating = number(cell)
+    if rating is None:
+        raise DataError(f"'{str(cell)[:40]}' is not a number", file=table.path, row=row, column=column)
+    if math.isnan(rating):
         return None
-    if not scale.holds(number):
-        problem = f"the rating {number:g} is outside the scale {scale}; mend the row or give the scale with --scale"
+    if not scale.holds(rating):
+        problem = f"the rating {rating:g} is outside the scale {scale}; mend the row or give the scale with --scale"
         raise DataError(problem, file=table.path, row=row, column=column)
-    return number
+    return rating
 
 
 def _with_ids(table: Table, mapped: Mapped, items: Sequence[Item]) -> tuple[list[Item], list[str]]:

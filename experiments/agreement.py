@@ -12,9 +12,9 @@ ready for LOG.md:
 4. where systems are named, what the judge reaches on new sources and new systems when made for the one or the other.
 
 A recorded judge was fitted to nothing, the calibrated one to the ratings of train and dev: the gain is what those
-ratings are worth. The best recorded judge is the one with the highest figure on the very test side, which favours it, of
-those with a score for 95 % of its items. With several seeds all figures, ends of intervals too, are means over
-them; the test sides overlap, so that such a mean is no more certain than its interval says. Needs the data sets in
+ratings are worth. The best recorded judge is the one with the highest figure on the very test side, which favours it,
+of those with a score for 95 % of its items. With several seeds all figures, ends of intervals too, are means over them;
+the test sides overlap, so that such a mean is hardly more certain than its interval says. Needs the data sets in
 $CALIBRATOR_DATA.
 """
 
@@ -34,8 +34,7 @@ from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.calibration.purpose import purpose_of
-from calibrator.calibration.result import RunResult, interval
-from calibrator.calibration.validate import CALIBRATED
+from calibrator.calibration.result import CALIBRATED, RunResult, SystemFigures, interval
 from calibrator.catalog import open_source
 from calibrator.evaluation.agreement import compare
 from calibrator.judges.criteria import CriteriaJudge
@@ -189,7 +188,7 @@ def agreement_table(found: Mapping[str, Sequence[Found]]) -> None:
         over = [r.best_baseline for r in results]
         baseline = mean_of([r.test.of(o, "spearman") for r, o in zip(results, over, strict=True)])
         gain = mean_of([r.test.gains[o]["spearman"] for r, o in zip(results, over, strict=True)])
-        best, humans = best_recorded(seeds), mean_of([r.ceiling and r.ceiling.pairwise for r in results])
+        best, humans = best_recorded(seeds), mean_of([r.ceiling.pairwise if r.ceiling else None for r in results])
         other = f"{best[0]} {shown(best[1].theirs)} | {shown(best[1].gain, '+')}" if best else "– | –"
         ours.append(mean_of([r.test.of(CALIBRATED, "spearman") for r in results]))
         used = sum(r.judgments for r in results) / sum(r.judgments_full for r in results)
@@ -217,14 +216,17 @@ def curve_table(found: Mapping[str, Sequence[Found]]) -> None:
 
 
 def recorded_table(found: Mapping[str, Sequence[Found]]) -> None:
-    print(
-        "| aspect | recorded judge | n | its Spearman | calibrated on the same items | gain |\n|---|---|---|---|---|---|"
-    )
+    print("| aspect | recorded judge | n | its Spearman | calibrated on the same items | gain |")
+    print("|---|---|---|---|---|---|")
     for task, seeds in found.items():
         each = sorted(recorded_means(seeds).items(), key=lambda pair: -pair[1].theirs.value)
         for name, b in each:
             print(f"| {task} | {name} | {b.items:.0f} | {shown(b.theirs)} | {shown(b.ours)} | {shown(b.gain, '+')} |")
     print()
+
+
+def part_of(figures: SystemFigures | None, part: str) -> Figure | None:
+    return None if figures is None else getattr(figures, part)
 
 
 def purpose_table(found: Mapping[str, Sequence[Found]]) -> None:
@@ -238,8 +240,8 @@ def purpose_table(found: Mapping[str, Sequence[Found]]) -> None:
             told = [s.results[purpose].systems for s in seeds]
             fits = [t.fit for t in told]
             fit = ", ".join(f"{f} {fits.count(f)}×" if len(fits) > 1 else f for f in dict.fromkeys(fits))
-            sources = [mean_of([t.new_sources and getattr(t.new_sources, p) for t in told]) for p in parts]
-            systems = [mean_of([t.new_systems and getattr(t.new_systems, p) for t in told]) for p in parts]
+            sources = [mean_of([part_of(t.new_sources, p) for t in told]) for p in parts]
+            systems = [mean_of([part_of(t.new_systems, p) for t in told]) for p in parts]
             cells = [
                 shown(f) if k == 0 else f"{f.value:.3f}" for part in (sources, systems) for k, f in enumerate(part)
             ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.aspects import Scale
+from calibrator.cells import entries, missing, number
 from calibrator.columns import Mapped
-from calibrator.dataset import MISSING
 from calibrator.records import Item
 from calibrator.tables import Table
 
@@ -120,31 +119,6 @@ def _rating(row: int, column: str, cell: Any, scale: Scale | None, faults: list[
         faults.append(Fault(row, column, value))
         return math.nan
     return value
-
-
-def entries(cell: Any) -> list[Any]:
-    """Return what a cell holds: the entries of a list, also of one written as JSON, else the cell itself."""
-    if isinstance(cell, str) and cell.strip().startswith("["):
-        try:
-            cell = json.loads(cell)
-        except json.JSONDecodeError:
-            return [cell]
-    return cell if isinstance(cell, list) else [cell]
-
-
-def missing(cell: Any) -> bool:
-    """Whether a cell stands for no value."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in MISSING
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
-
-
-def number(cell: Any) -> float | None:
-    """Return the number in a cell, None if it holds none."""
-    try:
-        return None if isinstance(cell, bool) else float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def numbers_of(table: Table) -> dict[str, Array]:

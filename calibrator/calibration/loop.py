@@ -146,20 +146,23 @@ def _without(search: Search, purpose: Purpose, known: Sequence[Item]) -> Without
     def chosen(system: str) -> tuple[Judge, float]:
         kept = [k for k, i in enumerate(search.dev) if (i.system or "") != system]
         finalists = [c for c in search.scored if c.value is not None]
-        found = top_k([_cut(c, kept) for c in finalists], [search.dev[k] for k in kept], search.aim, 1)[0]
+        rest = [search.dev[k] for k in kept]
+        found = top_k([_cut(c, kept, rest, search.aim) for c in finalists], rest, search.aim, 1)[0]
         winner = next(c for c in finalists if c.name == found.name)
         scores = [v.score for v in winner.verdicts if isinstance(v, Judgment)]
         return method.judge(winner.rubric), float(np.mean(scores))
 
-    if purpose.systems < 2:
-        return None
+    if purpose.systems < 2 or len({i.system or "" for i in (search.dev if method.worded else known)}) < 2:
+        return None  # without the only system there is nothing to fit to or choose by
     if method.worded:
         return chosen
     return fitted if method.fresh is not None and search.config.protocol != "paper" else None
 
 
-def _cut(candidate: Candidate, places: Sequence[int]) -> Candidate:
-    return replace(candidate, verdicts=tuple(candidate.verdicts[k] for k in places))
+def _cut(candidate: Candidate, places: Sequence[int], items: Sequence[Item], aim: Aim) -> Candidate:
+    """Return the candidate as if dev had held only `items`, those at some places of it."""
+    verdicts = tuple(candidate.verdicts[k] for k in places)
+    return replace(candidate, verdicts=verdicts, value=aim.of(verdicts, items))
 
 
 def _mean_score(judge: Judge, items: Sequence[Item]) -> float:

@@ -88,6 +88,7 @@ _CONDITION = re.compile(r"\b(?:if|when|whenever|where|unless|otherwise|for|texts
 _PLAIN_GAP = re.compile(
     r"[ ,(:]*(?:\b(?:it|them|the|this|each|text|texts|output|overall|quality|whole|of|a)\b[ ,(:]*)*"
 )
+_BEGINS = re.compile(r"(?:^|[.;!] ?)(?:(?:then|finally|now|next|lastly),? )?$")
 _USUAL = frozenset({(0, 1), (1, 3), (1, 4), (0, 5), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100), (1, 100)})
 
 _BEGIN = (
@@ -175,7 +176,7 @@ def _rates_otherwise(match: re.Match[str], step: str, scale: Scale) -> bool:
     span = _ends(match)
     if not _within(span, scale):
         return True
-    begins = step[: match.start()].strip() in ("", "then", "finally", "finally,", "now", "next,")
+    begins = _BEGINS.search(step[: match.start()])
     for_all = begins and _PLAIN_GAP.fullmatch(match["gap"]) and not _CONDITION.search(step)
     return bool(for_all and span in _USUAL and span != (scale.low, scale.high))
 

@@ -125,7 +125,7 @@ class CriteriaDrafter:
         ]
         steps = told(measures, aspect)
         if len(steps) > STEPS_AT_MOST:
-            weakest = places[int(np.argmin(np.abs(weights)))]
+            weakest = fitted.weakest(places)
             return self._rubric(aspect, fitted, [p for p in places if p != weakest])
         return Rubric(aspect.ref, steps, float(f"{base * slope + level:.6g}"))
 

@@ -53,6 +53,11 @@ class Fit:
         """Return weights and base with which the terms at some places reproduce the fitted values."""
         return ridge(self.terms[:, places], self.fitted, 1.0, self.importance)
 
+    def weakest(self, places: list[int]) -> int:
+        """Return the place whose term moves the fitted values least; products spread wider than single criteria."""
+        moved = np.abs(self.weights(places)[0]) * self.terms[:, places].std(axis=0)
+        return places[int(np.argmin(moved))]
+
 
 def known_of(items: Sequence[Item], measured: Measured, by_rank: bool) -> Known:
     """Return what is known of rated items; `by_rank` says that a fit is to find their order, not their ratings."""

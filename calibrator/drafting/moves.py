@@ -35,7 +35,7 @@ def add(places: list[int], fit: Fit, size: int, rng: np.random.Generator) -> lis
     unused = [k for k in _unused(places, fit) if k < len(SINGLES)]
     if not unused:
         return places
-    kept = [p for p in places if p != _weakest(places, fit)] if len(places) >= size else places
+    kept = [p for p in places if p != fit.weakest(places)] if len(places) >= size else places
     weights, base = fit.weights(kept)
     missed = fit.importance * (fit.fitted - fit.terms[:, kept] @ weights - base)
     return [*kept, unused[int(np.argmax(np.abs(fit.terms[:, unused].T @ missed)))]]
@@ -43,14 +43,10 @@ def add(places: list[int], fit: Fit, size: int, rng: np.random.Generator) -> lis
 
 def calibrate(places: list[int], fit: Fit, size: int, rng: np.random.Generator) -> list[int]:
     """Let the weakest term go, so that the others take its part of the scale."""
-    return [p for p in places if p != _weakest(places, fit)] if len(places) > 1 else places
+    return [p for p in places if p != fit.weakest(places)] if len(places) > 1 else places
 
 
 MOVES: Mapping[str, Move] = {"modify": modify, "paraphrase": paraphrase, "add": add, "calibrate": calibrate}
-
-
-def _weakest(places: list[int], fit: Fit) -> int | None:
-    return places[int(np.argmin(np.abs(fit.weights(places)[0])))] if places else None
 
 
 def _unused(places: list[int], fit: Fit) -> list[int]:

@@ -78,11 +78,11 @@ class Rated:
         if item.id in self.failing:
             return Failure(item.id, "no idea")
         noise = random.Random(f"{self.name} {item.key}").gauss(0, 1)
-        return Judgment(item.id, self.quality * (item.human or 0.0) + (1 - self.quality) * noise, self.mode)
+        return Judgment(item.id, self.quality * item.ratings[0] + (1 - self.quality) * noise, self.mode)
 
 
 class Listed:
-    """A drafter that writes down one name after the other, and refines a rubric to the name with a "+" behind it."""
+    """A drafter that writes down one name after the other, and refines a rubric to the name with " more" behind it."""
 
     id = "listed"
 
@@ -95,7 +95,7 @@ class Listed:
 
     def refine(self, requests: Sequence[RefineRequest]) -> Iterator[Rubric]:
         self.refined += requests
-        return (named(f"{r.rubric.steps[0].text}+") for r in requests)
+        return (named(f"{r.rubric.steps[0].text} more") for r in requests)
 
 
 def named(name: str) -> Rubric:
@@ -113,14 +113,18 @@ class Doubles:
 
     @property
     def method(self) -> Method:
-        drafter = Listed([n for n in self.qualities if "+" not in n], self.moves)
+        drafter = Listed(self._drafts, self.moves)
         baselines = embedded(ASPECT, "spearman").baselines
         sizes = (float(len(drafter.names) + 1),)
         return Method("doubles", ((drafter, sizes),), drafter, self._judge, UNCALIBRATED, baselines, worded=True)
 
     @property
     def trials(self) -> int:
-        return len([n for n in self.qualities if "+" not in n])
+        return len(self._drafts)
+
+    @property
+    def _drafts(self) -> list[str]:
+        return [n for n in self.qualities if not n.endswith(" more")]
 
     def _judge(self, rubric: Rubric) -> Rated:
         name = rubric.steps[0].text

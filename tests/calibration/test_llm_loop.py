@@ -15,6 +15,7 @@ from calibrator.calibration.config import make_config
 from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import with_model
 from calibrator.calibration.prepare import Prepared, plan
+from calibrator.calibration.purpose import purpose_of
 from calibrator.codec import rubric_from_json
 from calibrator.columns import Mapped
 from calibrator.dataset import Dataset
@@ -70,7 +71,8 @@ def calibrated(folder: Path, model: str = NAME, run: Run | None = None, width: i
     journal, ready = run.journal(), prepared(seed=config.seed)
     with Connections(Access(width=width), journal) as connections:
         method = with_model(config, ASPECT, ready.roles, connections)
-        return Done(calibrate(ready, config, method, run, Ledger(folder), journal=journal), run)
+        purpose = purpose_of(config, ready)
+        return Done(calibrate(ready, config, method, purpose, run, Ledger(folder), journal=journal), run)
 
 
 def usual(request: ChatRequest) -> str:
@@ -106,7 +108,7 @@ Scripted = Callable[[Script], list[ScriptedModel]]
 def test_a_calibration_on_a_server_says_what_it_did(tmp_path: Path, protocol: str) -> None:
     with serving(tmp_path / "log") as server:
         name = f"{server.url}#double"
-        done = calibrated(tmp_path, name, protocol=protocol)
+        done = calibrated(tmp_path, name, protocol=protocol, keep=True)
         result, frozen = done.outcome.result, done.outcome.frozen
         assert (result.method, result.judge, result.drafter) == ("llm", f"llm@{name}", f"llm@{name}")
         assert (result.protocol, result.no_rubric, done.outcome.look) == (protocol, {}, 1)
@@ -192,11 +194,11 @@ def test_a_run_that_broke_off_goes_on_to_the_same_result(tmp_path: Path, scripte
 @pytest.mark.parametrize("protocol", ["default", "paper"])
 def test_the_winner_is_handed_over_as_it_was_scored(tmp_path: Path, scripted: Scripted, protocol: str) -> None:
     scripted(usual)
-    done = calibrated(tmp_path, protocol=protocol)
+    done = calibrated(tmp_path, protocol=protocol, keep=True)
     result, frozen = done.outcome.result, done.outcome.frozen
     winner = rubric_from_json(done.journal.get(f"rubric/{result.winner}"))
     assert frozen.rubric() == winner
-    assert result.steps == step_files(winner)
+    assert (result.rubric.steps, result.rejected) == (step_files(winner), None)
     assert frozen.prompt() == score_prompt(ASPECT, in_words(winner), ROLES)
     value = next(c.value for c in result.candidates if c.name == result.winner)
     assert value == max(c.value for c in result.candidates if c.value is not None)

@@ -11,40 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrator.aspects import find_aspect
 from calibrator.calibration.config import RunConfig, make_config
-from calibrator.calibration.loop import Outcome, calibrate
-from calibrator.calibration.method import FRACTIONS, Method, embedded
-from calibrator.calibration.prepare import Prepared
-from calibrator.columns import Mapped
-from calibrator.dataset import Dataset
+from calibrator.calibration.method import FRACTIONS, embedded
 from calibrator.drafting.base import DraftRequest, RefineRequest
 from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.errors import CalibrationError, ConfigError
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.records import Failure, Item, Rubric, Verdict
-from calibrator.split import split_items
-from calibrator.store import Ledger, Run, create_run, read_lines
+from calibrator.store import create_run, read_lines
+from tests.calibration.making import ASPECT, calibrated, prepared
 from tests.conftest import make_items
-
-ASPECT = find_aspect("neutral/relevance")[0]
-QUICK: dict[str, Any] = {"aspect": "relevance", "trials": 3, "rounds": 2, "top_k": 2, "resamples": 100}
-
-
-def _prepared(items: Sequence[Item], seed: int = 0) -> Prepared:
-    dataset = Dataset("made", Path("made.csv"), tuple(items), Mapped("output"), (), "digest")
-    return Prepared(ASPECT, "by the test", dataset, None, split_items(items, seed))
-
-
-def _calibrate(
-    folder: Path, items: Sequence[Item], method: Method | None = None, run: Run | None = None, **settings: Any
-) -> Outcome:
-    config = make_config(**(QUICK | settings))
-    run = run or create_run(folder, "test", config.model_dump(mode="json"))
-    return calibrate(
-        _prepared(items, config.seed), config, method or embedded(ASPECT, config.objective), run, Ledger(folder)
-    )
 
 
 def test_it_learns_what_the_ratings_follow(tmp_path: Path) -> None:
@@ -52,7 +29,7 @@ def test_it_learns_what_the_ratings_follow(tmp_path: Path) -> None:
         shared = set(item.source.split()) & set(item.output.rstrip(".?!").split())
         return 1.0 + 2 * ("?" in item.output) + min(2, len(shared))
 
-    outcome = _calibrate(tmp_path, [replace(i, human=merit(i)) for i in make_items(240, 60)])
+    outcome = calibrated(tmp_path, [replace(i, human=merit(i)) for i in make_items(240, 60)])
     figures = {j.name: j.figures["spearman"].value for j in outcome.result.test.judges}
     assert figures["calibrated"] is not None and figures["length only"] is not None
     assert figures["calibrated"] > max(0.8, figures["length only"] + 0.2)
@@ -61,17 +38,17 @@ def test_it_learns_what_the_ratings_follow(tmp_path: Path) -> None:
 
 def test_one_seed_one_result_and_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     items = make_items(120, 40)
-    one = _calibrate(tmp_path / "a", items)
-    two = _calibrate(tmp_path / "b", items[::-1])
+    one = calibrated(tmp_path / "a", items)
+    two = calibrated(tmp_path / "b", items[::-1])
     assert one.result == two.result
     assert one.frozen == two.frozen
-    assert _calibrate(tmp_path / "c", items, seed=1).result.split != one.result.split
+    assert calibrated(tmp_path / "c", items, seed=1).result.split != one.result.split
 
 
 def test_the_test_side_changes_nothing_but_its_own_figures(tmp_path: Path) -> None:
     """Other ratings and other texts on the test side: the very same rubric comes out."""
     items = make_items(150, 50)
-    plain = _prepared(items)
+    plain = prepared(items)
     test_keys = {i.key for i in plain.split.test.unseal(1)}
     # The ratings of the test side are shuffled, and its texts replaced, behind the back of the split.
     swapped = [
@@ -79,14 +56,13 @@ def test_the_test_side_changes_nothing_but_its_own_figures(tmp_path: Path) -> No
     ]
     split = replace(plain.split, test=type(plain.split.test)(swapped))
     outcomes = []
-    for name, prepared in (("a", plain), ("b", replace(plain, split=split))):
-        config = make_config(**QUICK)
-        run = create_run(tmp_path / name, "test", {})
-        outcomes.append(calibrate(prepared, config, embedded(ASPECT, "spearman"), run, Ledger(tmp_path / name)).result)
+    for name, ready in (("a", plain), ("b", replace(plain, split=split))):
+        outcomes.append(calibrated(tmp_path / name, ready).result)
     one, two = outcomes
-    assert (one.steps, one.base, one.winner, one.candidates, one.dev.judges) == (
-        two.steps, two.base, two.winner, two.candidates, two.dev.judges,
-    )  # fmt: skip
+    for part in ("rubric", "winner", "candidates", "best_baseline", "history", "moves", "disagreements"):
+        assert getattr(one, part) == getattr(two, part), part
+    assert (one.dev.judges, one.dev.gains) == (two.dev.judges, two.dev.gains)
+    assert one.verdict.handed_over == two.verdict.handed_over
     assert one.test.judges != two.test.judges
 
 
@@ -94,7 +70,7 @@ class _Spy:
     """A drafter that keeps what it was shown."""
 
     id = "spy"
-    moves = ("modify", "add")
+    moves: tuple[str, ...] = ("modify", "add")
 
     def __init__(self) -> None:
         self._inner = CriteriaDrafter()
@@ -114,6 +90,9 @@ class _Spy:
         self.seen += items
         return self._inner.refit(aspect, rubrics, items, seed)
 
+    def fresh(self, items: Sequence[Item]) -> Rubric:
+        return self.refit(ASPECT, (), items, 0)
+
 
 @pytest.mark.parametrize("protocol", ["default", "paper"])
 def test_no_step_before_validation_sees_an_item_of_the_test_side(tmp_path: Path, protocol: str) -> None:
@@ -132,20 +111,20 @@ def test_no_step_before_validation_sees_an_item_of_the_test_side(tmp_path: Path,
                 judged.extend(items)
             return self._judge.judge(items)
 
-    method = Method("spied", ((spy, FRACTIONS),), spy, Watching, inner.start, refit=spy.refit)
-    _calibrate(tmp_path, items, method, protocol=protocol)
-    sealed = {i.key for i in _prepared(items).split.test.unseal(1)}
+    method = replace(inner, drafters=((spy, FRACTIONS),), refiner=spy, judge=Watching, refit=spy.refit, fresh=spy.fresh)
+    calibrated(tmp_path, items, method, protocol=protocol)
+    sealed = {i.key for i in prepared(items).split.test.unseal(1)}
     assert spy.seen and judged
     assert not sealed & {i.key for i in spy.seen}
     assert not sealed & {i.key for i in judged}
 
 
 def test_the_look_is_entered_before_the_test_side_is_judged(tmp_path: Path) -> None:
-    outcome = _calibrate(tmp_path, make_items(90, 30))
+    outcome = calibrated(tmp_path, make_items(90, 30))
     entries = read_lines(tmp_path / "ledger.jsonl")
     assert outcome.look == 1
     assert [e["test"] for e in entries] == [outcome.result.split.test_digest]
-    assert _calibrate(tmp_path, make_items(90, 30)).look == 2
+    assert calibrated(tmp_path, make_items(90, 30)).look == 2
 
 
 class _StoppedError(Exception):
@@ -154,7 +133,7 @@ class _StoppedError(Exception):
 
 def test_a_run_that_stops_anywhere_is_resumed_to_the_same_result(tmp_path: Path) -> None:
     items = make_items(90, 30)
-    undisturbed = _calibrate(tmp_path / "whole", items)
+    undisturbed = calibrated(tmp_path / "whole", items)
     run = create_run(tmp_path / "parts", "test", {})
     inner = embedded(ASPECT, "spearman")
     draw = np.random.default_rng(0)
@@ -170,7 +149,7 @@ def test_a_run_that_stops_anywhere_is_resumed_to_the_same_result(tmp_path: Path)
         assert before >= written  # nothing that was written is lost
         written = before
         try:
-            outcome = _calibrate(tmp_path / "parts", items, replace(inner, judge=stopping), run)
+            outcome = calibrated(tmp_path / "parts", items, replace(inner, judge=stopping), run)
             break
         except _StoppedError:
             continue
@@ -183,7 +162,7 @@ def test_a_run_that_stops_anywhere_is_resumed_to_the_same_result(tmp_path: Path)
 def test_a_finished_run_is_replayed_without_judging_or_drafting(tmp_path: Path) -> None:
     items = make_items(90, 30)
     run = create_run(tmp_path, "test", {})
-    first = _calibrate(tmp_path, items, run=run)
+    first = calibrated(tmp_path, items, run=run)
     calls = []
     inner = embedded(ASPECT, "spearman")
 
@@ -200,13 +179,13 @@ def test_a_finished_run_is_replayed_without_judging_or_drafting(tmp_path: Path) 
 
     counting = Counting()
     method = replace(inner, drafters=((counting, FRACTIONS),), refiner=counting, refit=counting.refit)
-    again = _calibrate(tmp_path, items, method, run)
+    again = calibrated(tmp_path, items, method, run)
     assert again.result == first.result
     assert not calls
 
 
 def test_the_papers_protocol_hands_over_a_candidate_as_it_was_scored(tmp_path: Path) -> None:
-    outcome = _calibrate(tmp_path, make_items(120, 40), protocol="paper", trials=4)
+    outcome = calibrated(tmp_path, make_items(120, 40), protocol="paper", trials=4)
     result = outcome.result
     assert result.protocol == "paper"
     assert result.dev.items == result.split.train[0] + result.split.dev[0]
@@ -230,14 +209,14 @@ def test_a_judge_that_fails_too_often_hands_over_nothing(tmp_path: Path) -> None
             return tuple(Failure(i.id, "refused") for i in items)
 
     with pytest.raises(CalibrationError, match="refused"):
-        _calibrate(tmp_path, make_items(90, 30), replace(inner, judge=lambda rubric: Refusing()))
+        calibrated(tmp_path, make_items(90, 30), replace(inner, judge=lambda rubric: Refusing()))
     assert not (tmp_path / "ledger.jsonl").exists()  # nobody has looked
 
 
 def test_few_failures_are_counted_and_left_out_for_every_judge(tmp_path: Path) -> None:
     items = make_items(150, 50)
     items[0] = replace(items[0], output="", key="empty")
-    result = _calibrate(tmp_path, items).result
+    result = calibrated(tmp_path, items).result
     side = result.dev if result.dev.items < result.split.dev[0] else result.test
     counted = [sum(j.failures.values()) for j in (*result.dev.judges, *result.test.judges)]
     assert max(counted) <= 1
@@ -247,7 +226,7 @@ def test_few_failures_are_counted_and_left_out_for_every_judge(tmp_path: Path) -
 
 @pytest.mark.parametrize("objective", ["spearman", "kendall", "pearson", "mae"])
 def test_every_objective_runs_and_its_history_never_falls(tmp_path: Path, objective: str) -> None:
-    result = _calibrate(tmp_path, make_items(90, 30), objective=objective).result
+    result = calibrated(tmp_path, make_items(90, 30), objective=objective).result
     assert list(result.history) == sorted(result.history)
     assert result.objective == objective
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from calibrator.aspects import find_aspect
 from calibrator.calibration.config import make_config
-from calibrator.calibration.method import COUNTS, FRACTIONS, UNCALIBRATED, ZERO_SHOT, Method, embedded, with_model
+from calibrator.calibration.method import (
+    CONSTANT,
+    COUNTS,
+    FRACTIONS,
+    LENGTH,
+    UNCALIBRATED,
+    ZERO_SHOT,
+    Method,
+    embedded,
+    with_model,
+)
 from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.errors import ConfigError
@@ -83,10 +94,11 @@ def test_a_model_refines_wherever_one_drafts(
 
 def test_the_start_is_the_model_without_a_guide(connections: Connections) -> None:
     made = method(connections)
-    start = made.start(make_items(3))
-    assert start == Rubric(ASPECT.ref, ())
-    assert (made.name, made.start_name, made.refit, made.worded) == ("llm", ZERO_SHOT, None, True)
-    judge = made.judge(start)
+    baselines = made.baselines(make_items(20))
+    assert list(baselines) == [ZERO_SHOT, LENGTH, CONSTANT]
+    start, judge = baselines[ZERO_SHOT].rubric, baselines[ZERO_SHOT].judge
+    assert (baselines[ZERO_SHOT].kind, start) == ("llm", Rubric(ASPECT.ref, ()))
+    assert (made.name, made.start, made.refit, made.fresh, made.worded) == ("llm", ZERO_SHOT, None, None, True)
     assert isinstance(judge, LLMJudge)
     assert judge.prompt == score_prompt(ASPECT, (), ROLES)
 
@@ -116,7 +128,8 @@ def test_judge_and_drafter_of_one_name_share_a_model(monkeypatch: pytest.MonkeyP
         config = make_config(aspect="relevance", model=ONE, drafter=f"{ONE},{TWO}")
         made = with_model(config, ASPECT, ROLES, connections, told.append)
         assert opened == [ONE, TWO]
-        assert tuple(told) == () != made.judge(made.start([])).judge(make_items(2)) == tuple(told)
+        start = made.baselines(make_items(20))[ZERO_SHOT].judge
+        assert tuple(told) == () != start.judge(make_items(2)) == tuple(told)
 
 
 def test_a_name_that_is_no_model_is_refused(connections: Connections) -> None:
@@ -136,7 +149,24 @@ def test_the_embedded_method_is_as_it_was() -> None:
     ((drafter, sizes),) = made.drafters
     assert sizes == FRACTIONS
     assert made.refiner is drafter and isinstance(drafter, CriteriaDrafter) and not isinstance(drafter, LLMDrafter)
-    assert (made.name, made.start_name, made.worded) == ("criteria", UNCALIBRATED, False)
+    assert (made.name, made.start, made.worded) == ("criteria", UNCALIBRATED, False)
     assert made.refit is not None
-    assert isinstance(made.judge(made.start(make_items(20))), CriteriaJudge)
+    baselines = made.baselines(make_items(20))
+    assert list(baselines) == [UNCALIBRATED, LENGTH, CONSTANT]
+    assert all(c.kind == "criteria" and isinstance(c.judge, CriteriaJudge) for c in baselines.values())
     assert embedded(ASPECT, "spearman", (0.3,)).drafters[0][1] == (0.3,)
+
+
+def test_a_fresh_fit_searches_nothing_and_follows_from_its_items() -> None:
+    items, made = make_items(80, 20), embedded(ASPECT, "spearman")
+    assert made.fresh is not None
+    assert made.fresh(items) == made.fresh(items) != made.fresh(items[:40])
+
+
+def test_a_fresh_fit_for_new_systems_takes_them_out_as_its_own_items_have_it() -> None:
+    """Of two methods with another share, that for new systems chooses the share anew, the other keeps its own."""
+    items = [replace(i, system="abcd"[k % 4], human=float(k % 4 + 1)) for k, i in enumerate(make_items(120, 30))]
+    fresh = [embedded(ASPECT, "spearman", share=s, new_systems=n).fresh for n in (True, False) for s in (0.0, 1.0)]
+    new_plain, new_centred, plain, centred = (f(items) for f in fresh if f is not None)
+    assert new_plain == new_centred
+    assert plain != centred

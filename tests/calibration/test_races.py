@@ -49,7 +49,9 @@ def course_of(
     human: Array, groups: Sequence[str], k: int = 3, draws: Draws | None = None, blocks: Sequence[tuple[int, ...]] = ()
 ) -> Course:
     rng = np.random.default_rng(99)
-    return make_course(human, groups, blocks or blocks_of(len(human)), k, draws or draws_of("spearman", human), rng, 100)
+    return make_course(
+        human, groups, blocks or blocks_of(len(human)), k, draws or draws_of("spearman", human), rng, 100
+    )
 
 
 def name_of(candidate: int) -> str:

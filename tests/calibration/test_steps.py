@@ -8,12 +8,11 @@ import pytest
 
 from calibrator.aspects import find_aspect
 from calibrator.calibration.draft import distinct, draft_requests, measured_alike, worded_alike
-from calibrator.calibration.refine import refine_requests, worst_disagreements
 from calibrator.calibration.score import make_candidate
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
-from calibrator.calibration.stop import gained
 from calibrator.errors import CalibrationError
+from calibrator.evaluation.aim import Aim
 from calibrator.records import Candidate, Failure, Item, Judgment, Measure, Rubric, Step, Verdict
 from tests.conftest import make_items
 
@@ -26,7 +25,7 @@ def _candidate(name: str, scores: list[float | None], items: list[Item], steps: 
         Failure(i.id, "no idea") if s is None else Judgment(i.id, s, "m") for i, s in zip(items, scores, strict=True)
     )
     rubric = Rubric(ASPECT.ref, tuple(Step(f"Look at {k}.") for k in range(steps)))
-    return make_candidate(name, rubric, verdicts, items, "spearman")
+    return make_candidate(name, rubric, verdicts, items, Aim())
 
 
 def test_each_trial_has_its_own_exemplars_temperature_and_seed() -> None:
@@ -92,7 +91,7 @@ def test_candidates_are_compared_on_the_items_that_all_scored() -> None:
     right: list[float | None] = [float(k) for k in range(40)]
     # A is perfect on what it scored; B is perfect but for item 0, which A left out.
     a, b = [None, *right[1:]], [39.0, *right[1:]]
-    best = top_k([_candidate("a", a, items, steps=2), _candidate("b", b, items, steps=1)], items, "spearman", 2)
+    best = top_k([_candidate("a", a, items, steps=2), _candidate("b", b, items, steps=1)], items, Aim(), 2)
     assert [c.value for c in best] == [1.0, 1.0]
     assert best[0].name == "b"  # equals: the one with fewer steps
 
@@ -100,13 +99,13 @@ def test_candidates_are_compared_on_the_items_that_all_scored() -> None:
 def test_the_order_candidates_come_in_does_not_matter() -> None:
     items = make_items(30)
     candidates = [_candidate(f"c{k}", [float((i * k) % 7) for i in range(30)], items) for k in range(1, 6)]
-    assert top_k(candidates, items, "spearman", 3) == top_k(candidates[::-1], items, "spearman", 3)
+    assert top_k(candidates, items, Aim(), 3) == top_k(candidates[::-1], items, Aim(), 3)
 
 
 def test_no_eligible_candidate_is_said_with_the_reasons() -> None:
     items = make_items(20)
     with pytest.raises(CalibrationError, match="20 × no idea"):
-        top_k([_candidate("a", [None] * 20, items)], items, "spearman", 1)
+        top_k([_candidate("a", [None] * 20, items)], items, Aim(), 1)
 
 
 def test_a_constant_judge_is_never_preferred() -> None:
@@ -115,26 +114,3 @@ def test_a_constant_judge_is_never_preferred() -> None:
     constant = _candidate("a", [3.0] * 30, items)
     assert backwards.value == pytest.approx(-1)
     assert constant.value == -1
-
-
-def test_the_worst_disagreements_are_the_largest_differences() -> None:
-    items = [replace(i, human=3.0) for i in make_items(5)]
-    candidate = _candidate("a", [3.5, 1.0, None, 4.0, 3.0], items)
-    worst = worst_disagreements(candidate, items, 3)
-    assert [(d.item.id, d.judged) for d in worst] == [("i1", 1.0), ("i3", 4.0), ("i0", 3.5)]
-
-
-def test_moves_take_turns() -> None:
-    items = make_items(20)
-    candidate = _candidate("a", [float(k) for k in range(20)], items)
-    requests = refine_requests(ASPECT, candidate, items, items, ("add", "modify"), 5, (0, 0.5), 1)
-    assert [r.move for r in requests] == ["add", "modify", "add", "modify", "add"]
-    assert len({r.seed for r in requests}) == 5
-
-
-@pytest.mark.parametrize(
-    "history, go_on",
-    [((), True), ((0.5,), True), ((0.5, 0.51), True), ((0.5, 0.5005), False), ((0.5, 0.6, 0.6), False)],
-)
-def test_rounds_end_when_they_gain_nothing(history: tuple[float, ...], go_on: bool) -> None:
-    assert gained(history) is go_on

@@ -27,7 +27,7 @@ from tests.doubles.server import Double, serving
 PROGRAM = str(Path(sys.executable).parent / "calibrate")
 DATA = ("--aspect", "neutral/relevance", "--data", "data.csv")
 SMALL = ("--trials", "2", "--rounds", "1", "--refinements", "2", "--resamples", "100")
-SEARCH = (*DATA, *SMALL, "--top-k", "2", "--shots", "3,5")
+SEARCH = (*DATA, *SMALL, "--top-k", "2", "--shots", "3,5", "--keep")  # the rubric is handed over, whatever it gains
 UNWANTED = ("CALIBRATOR_DATA", "CALIBRATOR_API_KEY", "VLLM_BASE_URL")
 NO_SCORE = "the reply states no score clearly"
 
@@ -120,7 +120,9 @@ def test_a_run_says_what_it_will_take_and_what_it_took(first: First, model: str)
     assert paid["prompt_tokens"] / 2 < int(estimate[1].replace(",", "")) < 2 * paid["prompt_tokens"]
 
     assert re.search(r"^drafting: 4 of 4 candidates, 0 judgments, [\d,]+ tokens, 0 failures$", first.told, re.M)
-    assert re.search(r"^scoring \(refining, round 1\): .* tokens, 0 failures, best 0\.\d{3}$", first.told, re.M)
+    assert re.search(
+        r"^scoring \(refining, round 1\), 12 of 12 items: .* tokens, 0 failures, best 0\.\d{3}$", first.told, re.M
+    )
     for judge in ("calibrated", "zero-shot", "length only", "constant"):
         assert re.search(rf"^│ {judge} +│", first.told, re.M)
     assert "frozen judge  rubrics/frozen/relevance.yaml" in first.told
@@ -129,7 +131,7 @@ def test_a_run_says_what_it_will_take_and_what_it_took(first: First, model: str)
 
 def test_the_report_has_the_rubric_its_ancestry_and_the_cost(first: First, model: str) -> None:
     report, result = (first.run / "report.md").read_text(), result_of(first.run)
-    steps = "\n".join(f"{k}. {s['text']}" for k, s in enumerate(result["steps"], 1))
+    steps = "\n".join(f"{k}. {s['text']}" for k, s in enumerate(result["rubric"]["steps"], 1))
     assert f"## The rubric\n\n{steps}\n" in report
 
     # Whichever won in this run: the line of a refinement is shown with its gain.
@@ -155,8 +157,8 @@ def test_the_report_names_disagreements_by_id_and_holds_no_text(first: First) ->
     table = report.split("## Worst remaining disagreements")[1].split("##")[0]
     shown = re.findall(r"^\| (\w+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", table, re.M)
     assert len(shown) == 10
-    apart = [abs(float(judged) - float(human)) for _, judged, human in shown]
-    assert apart == sorted(apart, reverse=True)
+    listed = [(d["item"], f"{d['judged']:.2f}", f"{d['human']:.2f}") for d in result_of(first.run)["disagreements"]]
+    assert shown == listed
     kept = "".join((first.run / name).read_text() for name in ("report.md", "result.json", "frozen.yaml"))
     kept += first.told
     for row in first.rows:
@@ -196,10 +198,33 @@ def test_json_and_quiet_print_nothing_else(first: First, model: str) -> None:
     assert told["spent"][model]["replies"] == first.asked
 
     done = command(first.folder, "run", *SEARCH, "--model", model, "-q", "--runs-dir", "quiet")
-    verdict, place = done.stdout.splitlines()
+    verdict, gate, place = done.stdout.splitlines()
     assert verdict.startswith("On unseen data the calibrated judge is")
+    assert gate.startswith("Gate: ")
     assert place == "rubrics/frozen/relevance.yaml"
     assert "Traceback" not in done.stderr
+
+
+def test_a_rubric_that_does_not_beat_length_on_dev_gives_way_to_it(model: str, tmp_path: Path) -> None:
+    """The double's scores follow the length with noise, so that its length alone tells more of a text."""
+    write_data(tmp_path)
+    done = command(tmp_path, "run", *DATA, "--trials", 2, "--rounds", 0, "--resamples", 100, "--shots", 3, "-m", model)
+    assert done.returncode == 0, done.stderr
+    assert "The rubric did not beat 'length only' on dev, so 'length only' is handed over" in done.stdout
+    result = result_of(newest_run(tmp_path))
+    mine, length = (
+        next(j["figures"]["spearman"]["value"] for j in result["dev"]["judges"] if j["name"] == name)
+        for name in ("calibrated", "length only")
+    )
+    assert mine <= length
+    assert (result["method"], result["judge"]) == ("llm", f"llm@{model}")
+    assert result["rejected"]["kind"] == "llm" and len(result["rejected"]["steps"]) >= 3
+    frozen = read_frozen(tmp_path / "rubrics" / "frozen" / "relevance.yaml")
+    assert frozen.verdict is not None
+    assert (frozen.judge.method, frozen.judge.asked) == ("criteria", None)
+    assert (frozen.verdict.handed_over, frozen.verdict.passed) == ("length only", False)
+    with load_judge(tmp_path / "rubrics" / "frozen" / "relevance.yaml") as judge:  # asks no model any more
+        assert judge.score(output="A word.", source="x") < judge.score(output="A word " * 20, source="x")
 
 
 def test_a_finished_run_is_shown_again_and_handed_over_elsewhere(first: First, double: Double) -> None:
@@ -216,7 +241,9 @@ def test_a_finished_run_is_shown_again_and_handed_over_elsewhere(first: First, d
 def test_criteria_write_the_rubric_and_a_model_judges(double: Double, model: str, tmp_path: Path) -> None:
     write_data(tmp_path)
     before = len(double.asked())
-    done = command(tmp_path, "run", *DATA, *SMALL, "--model", model, "--drafter", "criteria", "--shots", "0.5,1")
+    done = command(
+        tmp_path, "run", *DATA, *SMALL, "--model", model, "--drafter", "criteria", "--shots", "0.5,1", "--keep"
+    )
     assert done.returncode == 0, done.stderr
     run = newest_run(tmp_path)
     result, replies = result_of(run), replies_of(run)
@@ -225,9 +252,9 @@ def test_criteria_write_the_rubric_and_a_model_judges(double: Double, model: str
     dev, test = result["split"]["dev"][0], result["split"]["test"][0]
     assert len(double.asked()) - before == len(replies) == result["judgments"] + dev + 2 * test
     assert all('"score"' in r["text"] and '"steps"' not in r["text"] for r in replies)
-    assert all(s["text"].startswith("Look at ") and s["measures"] for s in result["steps"])
+    assert all(s["text"].startswith("Look at ") and s["measures"] for s in result["rubric"]["steps"])
     prompt = command(tmp_path, "export", "relevance", "--to", "prompt").stdout
-    assert f"1. {result['steps'][0]['text']} (Decisive.)" in prompt
+    assert f"1. {result['rubric']['steps'][0]['text']} (Decisive.)" in prompt
 
 
 def test_criteria_and_a_model_draft_side_by_side(model: str, tmp_path: Path) -> None:
@@ -348,7 +375,9 @@ def test_failures_are_counted_and_shown(tmp_path: Path) -> None:
     result = result_of(run)
     searched = sum(c["failures"] for c in result["candidates"])
     assert searched > 0
-    assert re.search(rf"^scoring \(refining, round 1\): .* tokens, {searched} failures, best", done.stdout, re.M)
+    assert re.search(
+        rf"^scoring \(refining, round 1\), \d+ of 36 items: .* tokens, {searched} failures, best", done.stdout, re.M
+    )
     at_test = {j["name"]: sum(j["failures"].values()) for j in result["test"]["judges"]}
     refused = sum("rather not" in r["text"] for r in replies_of(run)) - sum(result["no_rubric"].values())
     assert searched + at_test["calibrated"] + at_test["zero-shot"] <= refused  # zero-shot is asked on dev too

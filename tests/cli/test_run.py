@@ -100,8 +100,10 @@ def test_json_is_all_that_stands_on_standard_output(calibrate: Calibrate) -> Non
 
 def test_quiet_says_the_outcome_and_where_it_lies(calibrate: Calibrate) -> None:
     done = calibrate("run", "--aspect", "relevance", "-q", *QUICK)
-    assert done.stdout.splitlines()[0].startswith("On unseen data")
-    assert done.stdout.splitlines()[1:] == ["rubrics/frozen/relevance.yaml"]
+    verdict, gate, place = done.stdout.splitlines()
+    assert verdict.startswith("On unseen data")
+    assert gate == "Gate: passed."
+    assert place == "rubrics/frozen/relevance.yaml"
 
 
 def test_looks_at_one_test_side_are_counted(calibrate: Calibrate) -> None:
@@ -226,6 +228,67 @@ def test_a_run_whose_data_changed_is_not_resumed(calibrate: Calibrate, write_csv
     assert "data has changed" in done.stderr
 
 
+def test_a_race_on_the_demonstration_costs_less_and_finds_as_good_a_rubric(calibrate: Calibrate) -> None:
+    race, full = (
+        json.loads(calibrate("run", "-a", "relevance", "--select", how, "--json", "--resamples", 100).stdout)
+        for how in ("race", "full")
+    )
+    assert (race["select"], full["select"]) == ("race", "full")
+    assert race["judgments"] < full["judgments"] == full["judgments_full"]
+    assert any(c["stopped"] for c in race["candidates"]) and not any(c["stopped"] for c in full["candidates"])
+    assert race["history"][-1] == pytest.approx(full["history"][-1], abs=0.02)
+
+
+def test_where_length_is_all_there_is_the_rubric_gives_way_to_it(
+    calibrate: Calibrate, write_csv: object, tmp_path: Path
+) -> None:
+    """Ratings that are the number of words: no rubric can order the texts better than their length does."""
+    rows = [r | {"human_score": min(100, len(str(r["output"]).split()))} for r in rated_rows(90, 30)]
+    write_csv(rows)  # type: ignore[operator]
+    search = ("run", "-a", "relevance", "-d", "data.csv", "--scale", "0-100", *QUICK)
+    done = calibrate(*search)
+    assert done.returncode == 0, done.stderr
+    told = (
+        "The rubric did not beat 'length only' on dev, so 'length only' is handed over (--keep hands over the rubric)."
+    )
+    assert told in done.stdout
+    frozen = read_frozen(tmp_path / "rubrics" / "frozen" / "relevance.yaml")
+    assert frozen.verdict is not None
+    assert (frozen.verdict.handed_over, frozen.verdict.passed, len(frozen.steps)) == ("length only", False, 1)
+    report = next((tmp_path / "runs").glob("*-relevance-*")) / "report.md"
+    assert "## The calibrated rubric, not handed over" in report.read_text()
+    scored = calibrate("score", "data.csv", "--rubric", "relevance", "--out", "scored.csv")
+    assert scored.returncode == 0, scored.stderr
+
+    kept = calibrate(*search, "--keep", "--json")
+    assert kept.returncode == 0, kept.stderr
+    result = json.loads(kept.stdout)
+    assert result["verdict"]["handed_over"] == "calibrated" and not result["verdict"]["passed"]
+    assert result["rejected"] is None
+    kept_file = read_frozen(tmp_path / "rubrics" / "frozen" / "relevance.yaml")
+    assert len(kept_file.steps) == len(result["rubric"]["steps"])
+
+
+def test_four_named_systems_make_it_a_judge_for_new_systems(calibrate: Calibrate, write_csv: object) -> None:
+    rows = [r | {"model": "abcd"[k // 30 % 4]} for k, r in enumerate(rated_rows(120, 30))]
+    write_csv(rows)  # type: ignore[operator]
+    done = calibrate("run", "-a", "relevance", "-d", "data.csv", "--system", "model", "--json", *QUICK)
+    assert done.returncode == 0, done.stderr
+    part = json.loads(done.stdout)["systems"]
+    assert (part["purpose"], part["why"], part["named"]) == ("new-systems", "4 systems are named", 4)
+    assert part["new_sources"] and part["new_systems"]
+    assert [line["system"] for line in part["lines"]] == ["a", "b", "c", "d"]
+
+
+def test_a_judge_for_new_systems_wants_systems(calibrate: Calibrate, write_csv: object, tmp_path: Path) -> None:
+    write_csv(rated_rows(60, 20))  # type: ignore[operator]
+    done = calibrate("run", "-a", "relevance", "-d", "data.csv", "--for", "new-systems", *QUICK)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("calibrate: --for: the data names no systems") and "--system" in line
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("aspect", ["relevance", "coherence", "aggressiveness", "suitableness"])
 def test_the_real_ratings(calibrate: Calibrate, real_data: Path, tmp_path: Path, aspect: str) -> None:
     """CSEval end to end: the shipped judge is what the command gives, and it beats every baseline."""
@@ -236,7 +299,8 @@ def test_the_real_ratings(calibrate: Calibrate, real_data: Path, tmp_path: Path,
     for gains in result["test"]["gains"].values():
         gain = gains["spearman"]
         assert gain["value"] is None or gain["low"] > 0
-    assert len(result["steps"]) <= 12
+    assert len(result["rubric"]["steps"]) <= 12
+    assert result["verdict"]["handed_over"] == "calibrated" and result["verdict"]["passed"]
     shipped = read_frozen(ROOT / "rubrics" / "frozen" / "cseval" / f"{aspect}.yaml")
     fresh = read_frozen(tmp_path / "rubrics" / "frozen" / f"{aspect}.yaml")
     # The same data and sides to the bit; the fit up to what another processor's arithmetic may make of it.

@@ -28,7 +28,7 @@ MODEL = "local/smollm2"
 PATIENCE = 550  # seconds for a command; an idle machine takes less than one
 SEARCH = (
     f"--aspect neutral/relevance --data data.csv --model {MODEL} --drafter criteria,{MODEL} --shots 1,3 --rounds 1"
-    " --top-k 1 --refinements 1 --resamples 100 --max-tokens 24"
+    " --top-k 1 --refinements 1 --resamples 100 --max-tokens 24 --keep"
 ).split()
 MARK = "CALIBRATOR_TEST_OF"  # in the environment of a command and of all that it starts
 

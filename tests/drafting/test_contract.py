@@ -44,7 +44,7 @@ class DrafterContract:
 
     def refinement(self, rubric: Rubric, move: str, seed: int = 1) -> RefineRequest:
         items = make_items(60)
-        worst = tuple(Disagreement(i, 5.0, 1.0) for i in make_items(63, seed=9)[-3:])
+        worst = tuple(Disagreement(i, 5.0, 1.0, 4.0) for i in make_items(63, seed=9)[-3:])
         return RefineRequest(ASPECT, rubric, move, worst, tuple(items), 0.3, seed)
 
     def test_a_draft_is_a_rubric_for_the_aspect_with_readable_steps(self) -> None:

@@ -39,8 +39,11 @@ def test_the_score_is_what_the_numbers_of_the_file_give() -> None:
     measured = {c.name: c.measure(Reading(Item(id="", output=OUTPUT, source=SOURCE), {})) for c in criteria.CRITERIA}
     by_hand = frozen["base"]
     for measure in (m for step in frozen["steps"] for m in step["measures"]):
-        standard = (measured[measure["criterion"]] - measure["center"]) / measure["spread"]
-        by_hand += measure["weight"] * max(-3.0, min(3.0, standard))
+        product = measure["weight"]
+        for factor in (measure, *([measure["times"]] if "times" in measure else [])):
+            standard = (measured[factor["criterion"]] - factor["center"]) / factor["spread"]
+            product *= max(-3.0, min(3.0, standard))
+        by_hand += product
     assert load_judge(SHIPPED).score(source=SOURCE, output=OUTPUT) == pytest.approx(max(1.0, min(5.0, by_hand)))
 
 

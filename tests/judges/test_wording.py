@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrator.judges.wording import WEIGHT_WORDS, in_words, weight_in_words, worth
-from calibrator.records import Measure, Rubric, Step
+from calibrator.records import Factor, Measure, Rubric, Step
 
 WORDS = [word for _, word in WEIGHT_WORDS]
 
@@ -43,6 +43,17 @@ def test_the_measures_of_a_step_count_together() -> None:
         "Look at it. (Decisive.)",
         "Look at it. (Slight.)",
     )
+
+
+def test_a_product_is_worth_its_weight_like_any_measure() -> None:
+    product = Step("Look at both.", (Measure("c", -0.5, 3.0, 2.0, Factor("d", 7.0, 5.0)),))
+    assert worth(product) == -0.5
+    assert in_words(Rubric("a", (measured(1.0), product, measured(0.2)))) == (
+        "Look at it. (Decisive.)",
+        "Look at both. (Strong.)",
+        "Look at it. (Moderate.)",
+    )
+    assert in_words(Rubric("a", (product, measured(0.05)))) == ("Look at both. (Decisive.)", "Look at it. (Slight.)")
 
 
 def test_measured_and_written_steps_stand_side_by_side() -> None:

@@ -142,6 +142,60 @@ def test_projection_follows_favour_between_like_columns() -> None:
     assert set(project(z, target, 3, favour=np.array([0.0, 1.0, 1.0]))).isdisjoint({0})
 
 
+def forward(z: Array, target: Array, size: int, favour: Array, rare: int, most: int, penalty: float) -> list[int]:
+    """Forward selection as it reads on paper: try each column, fit all anew, take the one that misses least."""
+    dz, dy = z - z.mean(axis=0), target - target.mean()
+
+    def missed(columns: list[int]) -> float:
+        x = dz[:, columns]
+        weights = np.linalg.solve(x.T @ x + penalty * np.eye(len(columns)), x.T @ dy)
+        return float(((dy - x @ weights) ** 2).sum() + penalty * weights @ weights)
+
+    chosen: list[int] = []
+    while len(chosen) < size:
+        taken = sum(c >= z.shape[1] - rare for c in chosen)
+        open_to = [c for c in range(z.shape[1] - rare if taken >= most else z.shape[1]) if c not in chosen]
+        gains = {c: (missed(chosen) - missed([*chosen, c])) * favour[c] for c in open_to if np.ptp(z[:, c]) > 1e-4}
+        if not gains or max(gains.values()) <= 1e-9:
+            break
+        chosen.append(max(gains, key=lambda c: gains[c]))
+    return chosen
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(3, 40), st.integers(1, 10), st.integers(0, 10), st.integers(0, 4))
+def test_projection_is_forward_selection(seed: int, rows: int, columns: int, rare: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    z, target, favour = rng.standard_normal((rows, columns)), rng.standard_normal(rows), rng.uniform(0.5, 2, columns)
+    z[:, 1:] += 0.7 * z[:, :1]
+    rare, size = min(rare, columns), int(rng.integers(0, min(columns, rows - 1) + 1))
+    for penalty in (1.0, 30.0):
+        expected = forward(z, target, size, favour, rare, most, penalty)
+        assert project(z, target, size, favour, rare, most, penalty) == expected
+
+
+def test_of_the_rare_columns_at_most_so_many_are_taken() -> None:
+    z, target = sparse()  # 3, 7 and 11 of 20 columns tell, in this order
+    assert project(z, target, 3, rare=17, most=3) == [3, 7, 11]
+    assert project(z, target, 2, rare=17, most=1)[0] == 3
+    for rare, most in ((17, 2), (13, 1), (9, 0), (20, 2), (20, 0), (5, 1)):
+        chosen = project(z, target, 20, rare=rare, most=most)
+        assert sum(c >= 20 - rare for c in chosen) == most
+        assert set(range(20 - rare)) <= set(chosen) or len(chosen) == 20
+    assert project(z, target, 3, rare=13, most=1)[:2] == [3, 7]
+    assert 11 not in project(z, target, 20, rare=13, most=1)
+    assert project(z, target, 3, rare=0, most=0) == project(z, target, 3) == [3, 7, 11]
+    assert project(z, target, 3, rare=20, most=0) == []
+
+
+def test_projection_leaves_its_arguments_as_they_were() -> None:
+    z, target = sparse()
+    before = z.copy(), target.copy()
+    favour = np.ones(20)
+    project(z, target, 5, favour, rare=10, most=1)
+    assert (z == before[0]).all() and (target == before[1]).all() and (favour == 1).all()
+
+
 def test_standardised_columns_have_mean_0_spread_1_and_no_outliers() -> None:
     x = np.random.default_rng(6).normal(7, 3, (500, 2))
     center, spread = center_and_spread(x)
