@@ -58,8 +58,8 @@ def one_draft(prepared: Prepared, seed: int, criteria: int) -> float:
 
 
 def loop(prepared: Prepared, data: str, seed: int, criteria: int) -> float:
-    """Return the test-side Spearman of the default loop, with at most so many criteria in a rubric."""
-    config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100)
+    """Return the test-side Spearman of the default loop, for new sources, with at most so many criteria in a rubric."""
+    config = make_config(data=data, aspect=prepared.aspect.ref, seed=seed, resamples=100, purpose="new-sources")
     with tempfile.TemporaryDirectory() as folder:
         run = create_run(Path(folder), "floor", {})
         method = embedded(prepared.aspect, config.objective, size=criteria)

@@ -10,7 +10,7 @@ from calibrator.calibration.config import CRITERIA, RunConfig
 from calibrator.criteria import Measured
 from calibrator.drafting.base import Drafter
 from calibrator.drafting.baselines import constant, length_only, uncalibrated
-from calibrator.drafting.criteria import TERMS_AT_MOST, CriteriaDrafter
+from calibrator.drafting.criteria import PAIRS_AT_MOST, TERMS_AT_MOST, CriteriaDrafter
 from calibrator.drafting.fitting import share_for_new_systems
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.judges.base import Judge
@@ -75,10 +75,12 @@ def embedded(
     """Return the embedded method: criteria judge and criteria drafter, sharing what they measured.
 
     `size` is how many criteria and products a rubric may hold; `share` how much of the systems its fit leaves out (see
-    `purpose`), which a fresh fit for `new_systems` chooses anew on its own items.
+    `purpose`), which a fresh fit for `new_systems` chooses anew on its own items. Products of criteria, which
+    tell systems apart better than single ones do, have no part in a judge for new systems.
     """
     measured = Measured()
-    drafter = CriteriaDrafter(objective, measured, size, share)
+    pairs = 0 if new_systems else PAIRS_AT_MOST
+    drafter = CriteriaDrafter(objective, measured, size, share, pairs)
 
     def judge(rubric: Rubric) -> Judge:
         return CriteriaJudge(rubric, aspect.scale, measured)
@@ -86,7 +88,7 @@ def embedded(
     def fresh(items: Sequence[Item]) -> Rubric:
         by_rank = objective in ("spearman", "kendall")
         own = share_for_new_systems(items, measured, by_rank) if new_systems else share
-        return CriteriaDrafter(objective, measured, size, own).refit(aspect, (), items, 0)
+        return CriteriaDrafter(objective, measured, size, own, pairs).refit(aspect, (), items, 0)
 
     def baselines(known: Sequence[Item]) -> dict[str, Contender]:
         start = uncalibrated(aspect, known, measured)

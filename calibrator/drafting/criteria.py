@@ -37,7 +37,8 @@ class CriteriaDrafter:
     """Drafts and refines criteria rubrics.
 
     `objective` decides what is fitted: the order of the items (spearman, kendall) or their ratings (pearson, mae).
-    `share`, 0 to 1, is how much of each system's mean is taken off criteria and ratings before the fit.
+    `share`, 0 to 1, is how much of each system's mean is taken off criteria and ratings before the fit. `pairs` is how
+    many products a rubric may hold.
     """
 
     id = f"criteria/{VERSION}"
@@ -49,10 +50,11 @@ class CriteriaDrafter:
         measured: Measured | None = None,
         size: int = TERMS_AT_MOST,
         share: float = 0.0,
+        pairs: int = PAIRS_AT_MOST,
     ) -> None:
         self._by_rank = objective in ("spearman", "kendall")
         self._measured = measured or Measured()
-        self._size, self._share = size, share
+        self._size, self._share, self._pairs = size, share, pairs
         self._smoothing: dict[tuple[str, ...], Smoothing] = {}
 
     def draft(self, requests: Sequence[DraftRequest]) -> Iterator[Rubric]:
@@ -65,7 +67,7 @@ class CriteriaDrafter:
     def _drafted(self, request: DraftRequest) -> Rubric:
         rng = np.random.default_rng(request.seed)
         favour = np.exp(request.temperature * rng.standard_normal(len(TERMS)))
-        pairs = int(rng.choice((0, PAIRS_AT_MOST)))
+        pairs = int(rng.choice((0, self._pairs)))
         return self._projected(request.aspect, self._fit(request.exemplars), favour, pairs)
 
     def refine(self, requests: Sequence[RefineRequest]) -> Iterator[Rubric]:
@@ -94,7 +96,7 @@ class CriteriaDrafter:
         held = [place for rubric in rubrics for place in _places(rubric)]
         votes = np.bincount(held, minlength=len(TERMS)) / count
         votes[len(SINGLES) :] = 0.0
-        pairs = round(sum(place >= len(SINGLES) for place in held) / count) if rubrics else PAIRS_AT_MOST
+        pairs = round(sum(place >= len(SINGLES) for place in held) / count) if rubrics else self._pairs
         return self._projected(aspect, self._fit(tuple(items)), 1.0 + VOTE * votes, pairs)
 
     def _fit(self, items: tuple[Item, ...], importance: Array | None = None, like: Sequence[Item] | None = None) -> Fit:
@@ -104,7 +106,7 @@ class CriteriaDrafter:
         key = tuple(f"{i.key} {i.human}" for i in whose)
         if key not in self._smoothing:
             near = known if like is None else known_of(whose, self._measured, self._by_rank)
-            self._smoothing[key] = smoothing_of(near, self._share)
+            self._smoothing[key] = smoothing_of(near, self._share, products=self._pairs > 0)
         weight = np.ones(len(items)) if importance is None else importance
         return fit(known, weight, self._smoothing[key], self._share)
 

@@ -14,7 +14,7 @@ from calibrator.drafting.terms import term_values
 from calibrator.records import Item
 from calibrator.stats.correlation import normal_scores
 from calibrator.stats.linear import center_and_spread, ridge, standardise
-from calibrator.stats.smoothing import Smoothing, centred_columns, smoothed, smoothing_by_cv
+from calibrator.stats.smoothing import CHOICES, Smoothing, centred_columns, smoothed, smoothing_by_cv
 from calibrator.stats.transfer import share_by_leaving_out
 
 Array = NDArray[np.float64]
@@ -75,10 +75,11 @@ def share_for_new_systems(items: Sequence[Item], measured: Measured, by_rank: bo
     return share_by_leaving_out(known.z, known.target, known.systems)
 
 
-def smoothing_of(known: Known, share: float) -> Smoothing:
-    """Return how a fit to these items is regularised; always the same for the same items."""
+def smoothing_of(known: Known, share: float, *, products: bool) -> Smoothing:
+    """Return how a fit to these items is regularised, with products or without; the same for the same items."""
     z, target = _centred(known, share)
-    return smoothing_by_cv(z, target, known.groups, np.random.default_rng(0))
+    choices = [c for c in CHOICES if products or not c.products]
+    return smoothing_by_cv(z, target, known.groups, np.random.default_rng(0), choices)
 
 
 def fit(known: Known, importance: Array, smoothing: Smoothing, share: float) -> Fit:

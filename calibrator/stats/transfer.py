@@ -23,19 +23,40 @@ def share_by_leaving_out(
     """Return how much of its group's mean to take off columns `z` (n, p) and `y` (n,) before a fit, one of `shares`.
 
     Each group is left out in turn and predicted by a ridge regression on the others. What counts is the mean of two
-    Spearman correlations with `y`: over all the predictions, and within the groups. With fewer than three groups
-    nothing can be told, and the share is 0.
+    Spearman correlations with `y`: over all the predictions, and within the groups. The first of `shares` (the plain
+    fit) is left only for one whose gain over it exceeds its standard error, by jackknife over the groups: a few groups
+    cannot tell much (the rule of one standard error; Breiman et al. 1984). With fewer than three groups nothing can be
+    told.
     """
     names = np.asarray(groups)
     if len(set(groups)) < 3:
-        return 0.0
-    best, best_value = 0.0, -np.inf
-    for share in shares:
-        for predicted in _left_out(z, y, names, share, penalties):
-            value = (float(spearman(predicted, y)) + within(spearman, predicted, y, groups)[0]) / 2
-            if value > best_value:
-                best, best_value = share, value
+        return shares[0]
+    figures = {share: _figures(z, y, names, share, penalties) for share in shares}
+    plain, plain_without = figures[shares[0]]
+    best, best_gain = shares[0], 0.0
+    for share in shares[1:]:
+        value, without = figures[share]
+        apart = without - plain_without
+        error = float(np.sqrt((len(apart) - 1) / len(apart) * ((apart - apart.mean()) ** 2).sum()))
+        if value - plain > max(error, best_gain):
+            best, best_gain = share, value - plain
     return best
+
+
+def _figures(
+    z: Array, y: Array, names: NDArray[np.str_], share: float, penalties: Sequence[float]
+) -> tuple[float, Array]:
+    """Return what counts for a share at its best penalty, and the same without each of the groups, shape (g,)."""
+    predictions = _left_out(z, y, names, share, penalties)
+    everything = np.ones(len(y), dtype=bool)
+    predicted = max(predictions, key=lambda p: _figure(p, y, names, everything))
+    without = [_figure(predicted, y, names, names != name) for name in sorted(set(names.tolist()))]
+    return _figure(predicted, y, names, everything), np.array(without)
+
+
+def _figure(predicted: Array, y: Array, names: NDArray[np.str_], kept: NDArray[np.bool_]) -> float:
+    pooled = float(spearman(predicted[kept], y[kept]))
+    return (pooled + within(spearman, predicted[kept], y[kept], names[kept].tolist())[0]) / 2
 
 
 def _left_out(z: Array, y: Array, names: NDArray[np.str_], share: float, penalties: Sequence[float]) -> list[Array]:

@@ -90,7 +90,7 @@ def test_a_share_of_the_systems_is_taken_off_before_the_fit_and_not_off_what_it_
 def test_how_a_fit_is_regularised_depends_on_the_items_only() -> None:
     for by_rank in (False, True):
         for share in (0.0, 1.0):
-            choices = {smoothing_of(known(by_rank), share) for _ in range(3)}
+            choices = {smoothing_of(known(by_rank), share, products=True) for _ in range(3)}
             assert len(choices) == 1
             assert choices <= set(CHOICES)
 

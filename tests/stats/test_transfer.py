@@ -47,7 +47,7 @@ def test_where_only_the_systems_means_tell_anything_the_fit_is_plain(seed: int) 
 def test_what_is_true_inside_the_systems_counts_as_much_as_the_levels() -> None:
     # Between the systems the column is right, inside them it is wrong, a little or as much.
     assert share_by_leaving_out(*population(1, slope=1.0, level=0.0, inner=-0.1)) == 0.0
-    assert share_by_leaving_out(*population(1, slope=1.0, level=0.0, inner=-0.6)) == 1.0
+    assert share_by_leaving_out(*population(1, slope=1.0, level=0.0, inner=-1.0)) == 1.0
 
 
 def test_what_is_chosen_predicts_a_new_system_better_than_what_is_not() -> None:
