@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from lucb import Lucb
 from numpy.typing import NDArray
 
 from calibrator.calibration.config import make_config
@@ -27,7 +28,6 @@ from calibrator.calibration.races.base import Course, Rule, make_course
 from calibrator.calibration.races.blocks import block_order
 from calibrator.calibration.races.driver import Race, Wanted, race
 from calibrator.calibration.races.halving import Halving
-from calibrator.calibration.races.lucb import Lucb
 from calibrator.criteria import Measured
 from calibrator.drafting.base import DraftRequest
 from calibrator.drafting.criteria import CriteriaDrafter

@@ -72,26 +72,30 @@ def calibrate(
     rubric = refit(None if paper else method.refit, prepared.aspect, best, known, config.seed)
     calibrated = Contender(method.name, rubric, method.judge(rubric))
 
-    others, left_out = _fit_to_compare(search, method.baselines(known))
-    search.progress.phase("validating", 1, 2 * len(split.test))
-    dev = _on_dev(search, best[0], others)
+    # On dev all are compared as they come from train; what is handed over, and looked at on test, has seen both.
+    rivals, left_out = _fit_to_compare(search, method.baselines(search.train))
+    dev = _on_dev(search, best[0], rivals)
     over = best_baseline(dev, config.objective)
     fell_back = not (config.keep or beats(dev, over, config.objective))
+    others = {name: c for name, c in method.baselines(known).items() if name in rivals}
 
     def enter_look() -> int:
         return ledger.look(split.test.digest, split.digest, run.id)
 
-    looks = Looks(
-        judges={CALIBRATED: calibrated.judge} | {name: c.judge for name, c in others.items()},
-        signed=signed("test", calibrated.judge, rubric),
-        purpose=purpose,
-        without=_without(search, purpose, known),
-        by_labels=_by_labels(search, purpose, known),
-        objective=config.objective,
-        resamples=config.resamples,
-    )
-    look = journal.once("validated", lambda: validate(looks, split, enter_look).model_dump(mode="json"))
-    test = Validation.model_validate(look)
+    def look() -> object:
+        looks = Looks(
+            judges={CALIBRATED: calibrated.judge} | {name: c.judge for name, c in others.items()},
+            signed=signed("test", calibrated.judge, rubric),
+            purpose=purpose,
+            without=_without(search, purpose, known),
+            by_labels=_by_labels(search, known),
+            objective=config.objective,
+            resamples=config.resamples,
+        )
+        return validate(looks, split, enter_look).model_dump(mode="json")
+
+    search.progress.phase("validating", 1, (3 if purpose.systems > 1 else 2) * len(split.test))
+    test = Validation.model_validate(journal.once("validated", look))
     verdict = _verdict(test.side, over, config.objective, fell_back)
     chosen = others[over] if fell_back else calibrated
     frozen = freeze(prepared, config, chosen, method.drafter, best[0].name, dev, test.side, verdict)
@@ -169,10 +173,10 @@ def _mean_score(judge: Judge, items: Sequence[Item]) -> float:
     return float(np.nanmean(scores_of(judge.judge(items))))
 
 
-def _by_labels(search: Search, purpose: Purpose, known: Sequence[Item]) -> dict[int, Judge]:
+def _by_labels(search: Search, known: Sequence[Item]) -> dict[int, Judge]:
     """Return judges by how many labels they were fitted to; none where a rubric is not fitted, but searched for."""
     method = search.method
-    if method.fresh is None:
+    if method.fresh is None or search.config.protocol == "paper":
         return {}
     rng = np.random.default_rng(seed_for(search.config.seed, "labels"))
     subsets = labels_used(known, (*SIZES, len(known)), rng=rng)

@@ -74,7 +74,7 @@ def run_result(
         rubric=_rubric(chosen),
         rejected=None if chosen is calibrated else _rubric(calibrated),
         disagreements=tuple(
-            DisagreementLine(item=d.item.id, judged=round(d.judged, 4), human=round(d.human, 4))
+            DisagreementLine(item=d.item.id, judged=round(d.judged, 4), human=round(d.human, 4), gap=round(d.gap, 4))
             for d in search.disagreements(winner, WORST)
         ),
         dev=dev,

@@ -32,6 +32,8 @@ def telling_disagreements(
     annotators lie half the scale apart, the mean of their ratings teaches nothing.
     """
     found = _both(candidate, items)
+    if not found:
+        return ()
     judged, human = (
         ranks(np.array(v, dtype=float)) for v in zip(*((d.judged, d.human) for d, _ in found), strict=True)
     )

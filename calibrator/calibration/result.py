@@ -179,11 +179,12 @@ class SplitPart(_Part):
 
 
 class DisagreementLine(_Part):
-    """An item of the development set, by id, on which winner and humans differ."""
+    """An item of the development set, by id, on which winner and humans differ; see `records.Disagreement`."""
 
     item: str
     judged: float
     human: float
+    gap: float
 
 
 class RubricPart(_Part):

@@ -8,6 +8,7 @@ from calibrator.judges.frozen import Figure
 from calibrator.report.console import told_p
 
 FEW_GROUPS, FEWEST_GROUPS = 20, 5
+LEVEL = 0.05
 
 
 def verdict_line(result: RunResult) -> str:
@@ -20,10 +21,14 @@ def verdict_line(result: RunResult) -> str:
         few = f"Too few groups on the test side ({result.test.groups}) to say whether the calibrated judge is better"
         return f"{few} than '{over}' ({result.objective} {gain.value:+.3f}); more are needed."
     told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else "not shown to differ from"
-    p = told_p(result.test.p.get(over))
-    return (
-        f"On unseen data the calibrated judge is {told} '{over}': {result.objective} {cell(gain, signed=True)}, p {p}."
+    p = result.test.p.get(over)
+    doubt = (
+        " (the permutation test is less sure than the interval)"
+        if (p or 0) > LEVEL and gain.low * gain.high > 0
+        else ""
     )
+    figures = f"{result.objective} {cell(gain, signed=True)}, p {told_p(p)}{doubt}"
+    return f"On unseen data the calibrated judge is {told} '{over}': {figures}."
 
 
 def start_line(result: RunResult) -> str | None:

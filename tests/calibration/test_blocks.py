@@ -65,7 +65,7 @@ def test_every_beginning_has_its_share_of_each_part_of_the_scale(groups: int, ea
     ordered = sorted(i.human or 0 for i in items)
     for block in block_order(items, seed, 30):
         quarters = np.searchsorted(
-            [ordered[len(ordered) * q // 4] for q in (1, 2, 3)], [items[i].human for i in block], side="right"
+            [ordered[len(ordered) * q // 4] for q in (1, 2, 3)], [items[i].human or 0 for i in block], side="right"
         )
         shares = np.bincount(quarters, minlength=4) / len(block)
         whole = np.bincount(

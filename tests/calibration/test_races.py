@@ -16,12 +16,11 @@ from calibrator.calibration.races.base import Course, Decision, Draws, Rule, Sta
 from calibrator.calibration.races.driver import Race, Wanted, race
 from calibrator.calibration.races.estimates import chances, estimates, failing
 from calibrator.calibration.races.halving import Halving
-from calibrator.calibration.races.lucb import Lucb
 from calibrator.evaluation.aim import Aim
 from calibrator.stats.correlation import MEASURES, objective
 
 Array = NDArray[np.float64]
-RULES: list[Rule] = [Halving(), Halving(keep=0.3, hopeless=0.5, name="greedy"), Lucb(), Lucb(0.1, 0.02, 1, "strict")]
+RULES: list[Rule] = [Halving(), Halving(keep=0.3, hopeless=0.5, name="greedy")]
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 
 
@@ -293,14 +292,6 @@ def test_halving_stops_the_hopeless_beyond_its_share() -> None:
         assert all(s.chance < hopeless for s in done.stops)
     assert counts[0] == scores.size
     assert counts[0] > counts[1] > counts[2]
-
-
-def test_lucb_with_less_doubt_allowed_pays_more() -> None:
-    scores, human, groups = field(14, 16)
-    course = course_of(human, groups)
-    costs = [run(scores, course, Lucb(doubt))[0].judgments for doubt in (0.01, 0.2, 0.45)]
-    assert costs[0] > costs[1] > costs[2]
-    assert run(scores, course, Lucb(0.01, tolerance=2.0))[0].judgments < costs[0]
 
 
 def test_few_groups_are_resampled_item_by_item() -> None:

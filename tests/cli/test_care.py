@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,7 +158,7 @@ def test_a_judge_that_compares_wants_the_source(calibrate: Calibrate, write_csv:
 
 
 @pytest.mark.parametrize("texts", [{"output": "Hello there."}, {"output": None}, {"output": 5, "source": "x"}])
-def test_the_library_wants_texts(texts: dict[str, str]) -> None:
+def test_the_library_wants_texts(texts: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         load_judge("cseval/relevance").score(**texts)
 

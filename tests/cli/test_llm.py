@@ -461,7 +461,7 @@ def test_the_other_exports(first: First) -> None:
 
 
 def test_the_judge_scores_from_python_also_inside_a_running_loop(first: First, tmp_path: Path) -> None:
-    text = {"output": "We walk by the river and through the garden.", "source": "a walk by the river"}
+    text: dict[str, Any] = {"output": "We walk by the river and through the garden.", "source": "a walk by the river"}
     access = Access(cache=tmp_path / "cache")
 
     async def in_a_notebook() -> float:
