@@ -53,10 +53,10 @@ def test_the_same_scores_by_another_rubric_gained_nothing() -> None:
 
 
 def test_groups_are_drawn_whole() -> None:
-    """Right in two groups and the wrong way round in the third: sure over items, and a matter of luck over groups."""
+    """Right in four groups and the wrong way round in two: sure over items, and a matter of luck over groups."""
     third = np.arange(len(ITEMS)) % 3 == 2
     before, after = candidate("before", NOISE[0]), candidate("after", np.where(third, 11 - HUMAN, HUMAN))
-    alone, together = ([replace(i, group=f"g{k % n}") for k, i in enumerate(ITEMS)] for n in (len(ITEMS), 3))
+    alone, together = ([replace(i, group=f"g{k % n}") for k, i in enumerate(ITEMS)] for n in (len(ITEMS), 6))
     assert gained(before, after, alone, Aim(), 0)
     assert not gained(before, after, together, Aim(), 0)
 

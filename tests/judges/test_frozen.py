@@ -17,7 +17,7 @@ from calibrator.records import Item
 from calibrator.resources import folder
 
 SHIPPED = folder("rubrics") / "frozen" / "cseval" / "relevance.yaml"
-PINNED = 3.0777638648622254
+PINNED = 3.0863714707361227
 SOURCE = "People who work at night are all unfriendly."
 OUTPUT = "Most people who work at night are as friendly as anyone; nurses and bakers are just tired in the morning."
 
