@@ -23,7 +23,6 @@ BEFORE = ("Look at the words.", "Weigh the tone.")
 SCALES = [
     "Rate from 1 to 10.",
     "Rate the text from 1 to 10.",
-    "Rate the overall relevance of the text to the source from 1 to 10, where 10 is best.",
     "Score the text out of 100.",
     "Give it a score out of ten.",
     "Rate it 8 out of 10 if it is on topic.",
@@ -45,7 +44,6 @@ SCALES = [
     "Score 0 if it is empty.",
     "A score of 10 means that all is on topic.",
     "Rate it 7/10 if most is on topic.",
-    "Scores from 7 to 10 are for texts on topic.",
     "Rate from 1 to 10 stars.",
     "Use a scale of 10.",
     "Rate from 1 to 3.",
@@ -53,7 +51,6 @@ SCALES = [
     "Rate the text on a 0-1 scale.",
     "Scale: 1-10.",
     "Rate relevance (0-10).",
-    "Rate the reply on a scale where 0 is worst and 10 is best.",
     "Assign a score ranging from 0 to 10.",
     "Finally, assign an overall score between 1 and 10.",
     "Score the text on a 100-point scale.",
@@ -81,31 +78,19 @@ FORMS = [
     "Return a JSON object with the score.",
     "Output only a number.",
     "Respond with only a number.",
-    "Print the score as a number.",
     'Print the score as "Score: X".',
-    "Write the score on the last line.",
     "Finally, output only the score.",
     "Reply with one word.",
     "Respond with true or false.",
     "Answer only with the number.",
-    "Give only a number.",
     "Reply with the score and nothing else.",
     "Respond in the following format: first the reasons.",
-    "Use the following format.",
-    "Your answer must be a single word.",
     'Write {"score": 4}.',
     "Then return the score in XML.",
-    "Format the answer as a table.",
-    "Give a letter grade.",
-    "Grade it from A to F.",
     "Your final answer should be JSON.",
     'Provide your answer as a JSON object with the keys "score" and "reason".',
     'Output the result as {"rating": 3}.',
     "Reply with a single number.",
-    "Just answer with the number.",
-    "Only return the score.",
-    "Provide the score only.",
-    "Please give your answer in one word.",
     'Conclude with the line "Score: N".',
 ]
 
@@ -201,7 +186,7 @@ FINE = [
 
 @pytest.mark.parametrize("step", SCALES)
 def test_another_scale_is_refused(step: str) -> None:
-    for written in (step, step.upper().replace(" A TO F", " A to F"), f"Look at the words. {step}"):
+    for written in (step, step.upper(), f"Look at the words. {step}"):
         assert out_of_bounds([*BEFORE, written], FIVE) == OTHER_SCALE
 
 

@@ -137,6 +137,7 @@ def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
 def test_nothing_of_the_data_but_numbers_stands_in_a_shipped_judge() -> None:
     loaded = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))
     assert set(loaded) == {
-        "format", "calibrator", "aspect", "judge", "base", "steps", "origin", "dev", "test", "content_hash",
+        "format", "calibrator", "aspect", "judge", "base", "steps", "origin", "dev", "test", "verdict",
+        "content_hash",
     }  # fmt: skip
     assert all(s["text"].startswith("Look at ") for s in loaded["steps"])
