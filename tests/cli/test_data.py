@@ -6,6 +6,7 @@ import csv
 import functools
 import http.server
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,8 +36,9 @@ def mirror(tmp_path: Path) -> Iterator[str]:
             writer.writeheader()
             for number, row in enumerate(rated_rows(60, 20)):
                 texts = {"hatespeech": row["input"], "predicted_counterspeech": row["output"]}
-                score = min(3.0, float(str(row["human_score"])))
-                writer.writerow({n: texts.get(n, score if "score" in n else f"{n}{number}") for n in names})
+                # No two columns of ratings are alike: the audit would take them for copies.
+                rated = {n: 1 + zlib.crc32(f"{n} {number}".encode()) % 3 for n in names if "score" in n}
+                writer.writerow({n: texts.get(n, rated.get(n, f"{n}{number}")) for n in names})
     handler = functools.partial(_Quiet, directory=str(root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -155,9 +155,10 @@ def test_the_report_has_the_rubric_its_ancestry_and_the_cost(first: First, model
 def test_the_report_names_disagreements_by_id_and_holds_no_text(first: First) -> None:
     report = (first.run / "report.md").read_text()
     table = report.split("## Worst remaining disagreements")[1].split("##")[0]
-    shown = re.findall(r"^\| (\w+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", table, re.M)
+    shown = re.findall(r"^\| (\w+) \| (\d\.\d\d) \| (\d\.\d\d) \| ([+-]\d\.\d\d) \|$", table, re.M)
     assert len(shown) == 10
-    listed = [(d["item"], f"{d['judged']:.2f}", f"{d['human']:.2f}") for d in result_of(first.run)["disagreements"]]
+    worst = result_of(first.run)["disagreements"]
+    listed = [(d["item"], f"{d['judged']:.2f}", f"{d['human']:.2f}", f"{d['gap']:+.2f}") for d in worst]
     assert shown == listed
     kept = "".join((first.run / name).read_text() for name in ("report.md", "result.json", "frozen.yaml"))
     kept += first.told
