@@ -42,12 +42,15 @@ class Dataset:
         return len({i.group for i in self.items})
 
 
-def rated_items(table: Table, mapped: Mapped, scale: Scale, name: str | None = None) -> Dataset:
+def rated_items(
+    table: Table, mapped: Mapped, scale: Scale, name: str | None = None, *, lenient: bool = False
+) -> Dataset:
     """Return the rated rows of a table as items.
 
     Raises DataError, which names file, row and column, if a rating is no number or off the scale, if ids that the
     user named repeat, or if what is there cannot be calibrated on: fewer than `FEWEST` rated rows, one constant
-    rating, fewer than three groups.
+    rating, fewer than three groups. If `lenient`, rows with a rating that is no number or off the scale are left out
+    instead, with a warning.
     """
     if not table.rows:
         raise DataError("the file has a header but no rows", file=table.path)
@@ -55,23 +58,28 @@ def rated_items(table: Table, mapped: Mapped, scale: Scale, name: str | None = N
     faults: list[DataError] = []
     unrated = 0
     mute: list[int] = []
+    starts = _starts(table, mapped)
     for row, values in zip(table.row_numbers, table.rows, strict=True):
         try:
-            ratings, human = _ratings(table, mapped, scale, row, values)
+            ratings, raters, human = _ratings(table, mapped, scale, row, values, starts)
         except DataError as fault:
             faults.append(fault)
             continue
-        item = replace(_item(mapped, row, values), ratings=ratings, human=human)
+        item = replace(_item(mapped, row, values), ratings=ratings, raters=raters, human=human)
         if human is None:
             unrated += 1
         elif unusable(item.output):
             mute.append(row)
         else:
             items.append(item)
-    if faults:
+    if faults and not lenient:
         count = f" ({len(faults)} rows have such a fault)" if len(faults) > 1 else ""
         raise DataError(faults[0].problem + count, file=table.path, row=faults[0].row, column=faults[0].column)
     warnings = [f"{table.path.name}: {unrated} rows have no rating and are left out"] if unrated else []
+    if faults:
+        where = f"first in row {faults[0].row}, column '{faults[0].column}'"
+        problem = "rows have a rating off the scale or that is no number"
+        warnings.append(f"{table.path.name}: {len(faults)} {problem} ({where}) and are left out")
     if mute:
         where = f"first in row {min(mute)}, column '{mapped.output}'"
         warnings.append(f"{table.path.name}: {len(mute)} rows have no word to judge ({where}) and are left out")
@@ -147,21 +155,35 @@ def _joined(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _starts(table: Table, mapped: Mapped) -> list[int]:
+    """Return the number of the first annotator of each column of annotators.
+
+    A column of single ratings is one annotator, a column of lists as many as its longest list has entries.
+    """
+    widths = [max(len(entries(values.get(c))) for values in table.rows) for c in mapped.annotators]
+    return [sum(widths[:k]) for k in range(len(widths))]
+
+
 def _ratings(
-    table: Table, mapped: Mapped, scale: Scale, row: int, values: Mapping[str, Any]
-) -> tuple[tuple[float, ...], float | None]:
-    """Return the ratings of a row and their mean; where there is a column of means, that one counts."""
-    found = []
-    for column in mapped.annotators:
-        cell = values.get(column)
-        for entry in entries(cell):
+    table: Table, mapped: Mapped, scale: Scale, row: int, values: Mapping[str, Any], starts: Sequence[int]
+) -> tuple[tuple[float, ...], tuple[int, ...], float | None]:
+    """Return the ratings of a row, the numbers of who gave them, and their mean.
+
+    Where there is a column of means, that one counts; who rated is not known if there is nothing else.
+    """
+    found: dict[int, float] = {}
+    for start, column in zip(starts, mapped.annotators, strict=True):
+        for place, entry in enumerate(entries(values.get(column))):
             rating = _rating(table, row, column, entry, scale)
             if rating is not None:
-                found.append(rating)
-    if mapped.score is not None:
-        mean = _rating(table, row, mapped.score, values.get(mapped.score), scale)
-        return (tuple(found) if found else (mean,)) if mean is not None else (), mean
-    return tuple(found), math.fsum(found) / len(found) if found else None
+                found[start + place] = rating
+    ratings, raters = tuple(found.values()), tuple(found)
+    if mapped.score is None:
+        return ratings, raters, math.fsum(ratings) / len(ratings) if ratings else None
+    mean = _rating(table, row, mapped.score, values.get(mapped.score), scale)
+    if mean is None:
+        return (), (), None
+    return ratings or (mean,), raters, mean
 
 
 def _rating(table: Table, row: int, column: str, cell: Any, scale: Scale) -> float | None:
@@ -210,7 +232,9 @@ def _with_ids(table: Table, mapped: Mapped, items: Sequence[Item]) -> tuple[list
 
 def _by_content(items: Sequence[Item]) -> list[Item]:
     """Return the items in an order that does not depend on where they stood in their file."""
-    return sorted(items, key=lambda i: (i.key, i.ratings, i.human, i.system or "", i.group, i.reference or "", i.id))
+    return sorted(
+        items, key=lambda i: (i.key, i.ratings, i.human, i.system or "", i.group, i.reference or "", i.raters, i.id)
+    )
 
 
 def _oddities(table: Table, mapped: Mapped, items: Sequence[Item]) -> list[str]:

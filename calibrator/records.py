@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 class Item:
     """One rated text with what it was written for.
 
-    `ratings` holds one number for each annotator who rated the item, or a single mean; `human` is the figure that a
-    judge is compared with. Both are on the scale of the aspect the data was read for, and empty / None where the
-    item is not rated. `group` is what must never stand on both sides of a split. `key` is the digest of the content:
+    `ratings` holds one number for each annotator who rated the item, or a single mean; `raters` are the numbers, from
+    0 up, of these annotators in the same order, empty where that is not known. `human` is the figure that a judge is
+    compared with. Ratings are on the scale of the aspect the data was read for, and empty / None where the item is not
+    rated. `group` is what must never stand on both sides of a split. `key` is the digest of the content:
     it does not depend on where the item stood in its file. `row` is where it stood.
     """
 
@@ -24,6 +25,7 @@ class Item:
     group: str = ""
     system: str | None = None
     ratings: tuple[float, ...] = ()
+    raters: tuple[int, ...] = ()
     human: float | None = None
     key: str = ""
     row: int | None = None

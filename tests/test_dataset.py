@@ -15,6 +15,7 @@ from calibrator.columns import Wanted, map_columns
 from calibrator.dataset import Dataset, plain_items, rated_items
 from calibrator.errors import DataError
 from calibrator.tables import Table
+from calibrator.texts import digest
 from tests.conftest import rated_rows
 
 SCALE = Scale(1, 5)
@@ -88,6 +89,43 @@ def test_a_list_holds_the_annotators(cell: object) -> None:
     assert item.ratings == (1.0, 2.0, 5.0)
 
 
+@pytest.mark.parametrize(
+    ("ratings", "raters"),
+    [((1, 2, 5), (0, 1, 2)), ((1, "", 5), (0, 2)), (("", 2, None), (1,)), (("NA", 2, 5), (1, 2))],
+)
+def test_each_rating_is_known_by_its_column(ratings: tuple[object, ...], raters: tuple[int, ...]) -> None:
+    item = row_of(dataset(rated_by_three(*ratings)), 7)
+    assert item.raters == raters
+    assert item.ratings == tuple(ratings[k] for k in raters)
+
+
+@pytest.mark.parametrize(
+    ("cell", "raters"), [([1, 2, 5], (0, 1, 2)), ("[1, null, 2, 5]", (0, 2, 3)), (["", 4], (1,)), (3, (0,))]
+)
+def test_a_rating_in_a_list_is_known_by_its_place(cell: object, raters: tuple[int, ...]) -> None:
+    rows = [r | {"votes": [r["human_score"], 3]} for r in rated_rows()]
+    rows[5]["votes"] = cell
+    assert row_of(dataset(rows, score=("votes",)), 7).raters == raters
+
+
+def test_the_places_of_two_columns_of_lists_never_meet() -> None:
+    rows = [r | {"votes": [r["human_score"], 3], "more": [2, None, 4]} for r in rated_rows()]
+    rows[5] |= {"votes": [1], "more": "[null, 5]"}
+    rows[6]["votes"] = [1, 2, 3, 4]
+    found = dataset(rows, score=("votes", "more"))
+    assert (row_of(found, 7).ratings, row_of(found, 7).raters) == ((1.0, 5.0), (0, 5))
+    assert row_of(found, 2).raters == (0, 1, 4, 6)
+
+
+def test_who_gave_a_mean_is_told_only_where_it_is_known() -> None:
+    both = [r | {"warmth": r["human_score"]} for r in rated_by_two_with_score()]
+    both[5]["warmth_a1"] = ""
+    both[6] |= {"warmth_a1": "", "warmth_a2": ""}
+    found = dataset(both)
+    assert (row_of(found, 7).ratings, row_of(found, 7).raters) == ((3.0,), (1,))
+    assert (row_of(found, 8).ratings, row_of(found, 8).raters) == ((row_of(found, 8).human,), ())
+
+
 def test_a_column_of_means_goes_before_the_annotators() -> None:
     rows = [r | {"warmth": r["human_score"]} for r in rated_by_two_with_score()]
     rows[5]["warmth"] = 2
@@ -129,6 +167,27 @@ def test_a_bad_rating_of_one_annotator_names_that_column() -> None:
 
 def test_means_between_the_points_are_on_the_scale() -> None:
     assert row_of(dataset(changed({"human_score": 3.667})), 7).human == 3.667
+
+
+def test_bad_ratings_are_counted_and_left_out_if_so_wanted() -> None:
+    rows = changed({"human_score": 9}, {"human_score": "good"}, {"human_score": ""})
+    found = table(rows)
+    lenient = rated_items(found, map_columns(found, Wanted(), ASPECT), SCALE, lenient=True)
+    assert [w.split(": ", 1)[1] for w in lenient.warnings] == [
+        "1 rows have no rating and are left out",
+        "2 rows have a rating off the scale or that is no number (first in row 7, column 'human_score') "
+        "and are left out",
+    ]
+    assert {i.row for i in lenient.items} == set(range(2, 42)) - {7, 8, 9}
+    good = dataset([r for k, r in enumerate(rows) if k not in (5, 6)])
+    assert lenient.digest == good.digest
+
+
+def test_what_is_left_must_still_be_enough() -> None:
+    rows = [r | {"human_score": 9} if k else r for k, r in enumerate(rated_rows())]
+    found = table(rows)
+    with pytest.raises(DataError, match="1 rated rows are too few"):
+        rated_items(found, map_columns(found, Wanted(), ASPECT), SCALE, lenient=True)
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -341,6 +400,37 @@ def test_the_order_of_the_rows_never_matters(with_ids: bool, seed: int) -> None:
     before, after = dataset(rows), dataset(shuffled)
     assert told(after) == told(before)
     assert after.digest == before.digest
+
+
+def gappy_rows() -> Rows:
+    """Rows with twins that differ only in who gave their one rating."""
+    rows = rated_by_three(1, "", 5)
+    return [*rows, rows[0] | {"warmth_a3": ""}, rows[0] | {"warmth_a2": "", "warmth_a3": 3}]
+
+
+def test_who_rated_does_not_depend_on_the_order_of_the_rows() -> None:
+    rows = gappy_rows()
+    before, after = dataset(rows), dataset(rows[::-1])
+    assert [(i.id, i.raters) for i in before.items] == [(i.id, i.raters) for i in after.items]
+    assert before.digest == after.digest
+
+
+@pytest.mark.parametrize(
+    ("rows", "score", "content", "order"),
+    [
+        (awkward_rows(), (), "1aba776d7b5b", "73c7f770bb17"),
+        (rated_by_three(1, 2, 5), (), "25e4ecda8160", "d5ab2d530c53"),
+        ([r | {"votes": [r["human_score"], 3]} for r in rated_rows()], ("votes",), "4bdf38df5cfd", "5502033a6047"),
+    ],
+    ids=["score and annotators", "annotators", "lists"],
+)
+def test_digest_and_order_stay_what_they_were_before_raters_were_told(
+    rows: Rows, score: tuple[str, ...], content: str, order: str
+) -> None:
+    """Splits, looks at a test side and frozen judges go by them."""
+    found = dataset(rows, **({"score": score} if score else {}))
+    assert found.digest.startswith(content)
+    assert digest(told(found)).startswith(order)
 
 
 @pytest.mark.parametrize("change", [{"output": "another"}, {"human_score": 2.25}, {"input": "another"}])

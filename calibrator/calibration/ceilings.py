@@ -34,7 +34,7 @@ def _cautions(found: Ceiling) -> list[str]:
         f"annotators {a + 1} and {b + 1} gave the same rating to every item and count as one" for a, b in found.copies
     ]
     if found.left_out:
-        told.append(f"{found.left_out} items have another number of ratings and are left out")
+        told.append(f"{found.left_out} items were rated by another set of annotators and are left out")
     if found.shuffled:
         told.append(
             "the ratings of an item were sorted by size, so that no annotator can be followed from item to item"

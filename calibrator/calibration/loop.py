@@ -15,12 +15,12 @@ import numpy as np
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.freeze import freeze
 from calibrator.calibration.method import Contender, Method
-from calibrator.calibration.outcome import run_result
+from calibrator.calibration.outcome import Choice, run_result
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.progress import Progress, Silent
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.refit import refit
-from calibrator.calibration.result import CALIBRATED, RunResult, Side, Validation, interval
+from calibrator.calibration.result import CALIBRATED, RunResult, Side, Validation, interval, trusted_rho
 from calibrator.calibration.score import MOST_FAILURES
 from calibrator.calibration.search import Search
 from calibrator.calibration.seeds import seed_for
@@ -62,46 +62,64 @@ def calibrate(
     (the run's own, opened here unless the models of `method` write to it already). Raises CalibrationError if no rubric
     may be handed over, and what the models of `method` raise.
     """
-    split, paper = prepared.split, config.protocol == "paper"
-    known = split.train + split.dev
-    sides = (known, known) if paper else (split.train, split.dev)
+    known = prepared.split.train + prepared.split.dev
+    sides = (known, known) if config.protocol == "paper" else (prepared.split.train, prepared.split.dev)
     journal = run.journal() if journal is None else journal
     aim = Aim(config.objective, purpose.share)
     search = Search(prepared, config, method, aim, journal, progress or Silent(), *sides)
-    best = search.run()
-    rubric = refit(None if paper else method.refit, prepared.aspect, best, known, config.seed)
-    calibrated = Contender(method.name, rubric, method.judge(rubric))
+    choice = _choose(search, search.run(), known)
 
-    # On dev all are compared as they come from train; what is handed over, and looked at on test, has seen both.
+    def enter_look() -> int:
+        return ledger.look(prepared.split.test.digest, prepared.split.digest, run.id)
+
+    def look() -> object:
+        return validate(_looks(search, choice, purpose, known), prepared.split, enter_look).model_dump(mode="json")
+
+    search.progress.phase("validating", 1, (3 if purpose.systems > 1 else 2) * len(prepared.split.test))
+    test = Validation.model_validate(journal.once("validated", look))
+    verdict = _verdict(choice, test, config.objective, prepared.faults)
+    frozen = freeze(
+        prepared, config, choice.handed_over, method.drafter, choice.winner.name, choice.dev, test.side, verdict
+    )
+    search.progress.advance(0)
+    return Outcome(run_result(search, choice, test, verdict, frozen.content_hash), frozen, enter_look())
+
+
+def _choose(search: Search, best: Sequence[Candidate], known: Sequence[Item]) -> Choice:
+    """Return what is handed over, chosen on train and dev.
+
+    On dev all judges are compared as they come from train; what is handed over, and looked at on test, has seen both.
+    """
+    method, config = search.method, search.config
+    rubric = refit(
+        None if config.protocol == "paper" else method.refit, search.prepared.aspect, best, known, config.seed
+    )
     rivals, left_out = _fit_to_compare(search, method.baselines(search.train))
     dev = _on_dev(search, best[0], rivals)
     over = best_baseline(dev, config.objective)
-    fell_back = not (config.keep or beats(dev, over, config.objective))
-    others = {name: c for name, c in method.baselines(known).items() if name in rivals}
+    return Choice(
+        winner=best[0],
+        calibrated=Contender(method.name, rubric, method.judge(rubric)),
+        others={name: c for name, c in method.baselines(known).items() if name in rivals},
+        over=over,
+        fell_back=not (config.keep or beats(dev, over, config.objective)),
+        dev=dev,
+        left_out=left_out,
+    )
 
-    def enter_look() -> int:
-        return ledger.look(split.test.digest, split.digest, run.id)
 
-    def look() -> object:
-        looks = Looks(
-            judges={CALIBRATED: calibrated.judge} | {name: c.judge for name, c in others.items()},
-            signed=signed("test", calibrated.judge, rubric),
-            purpose=purpose,
-            without=_without(search, purpose, known),
-            by_labels=_by_labels(search, known),
-            objective=config.objective,
-            resamples=config.resamples,
-        )
-        return validate(looks, split, enter_look).model_dump(mode="json")
-
-    search.progress.phase("validating", 1, (3 if purpose.systems > 1 else 2) * len(split.test))
-    test = Validation.model_validate(journal.once("validated", look))
-    verdict = _verdict(test.side, over, config.objective, fell_back)
-    chosen = others[over] if fell_back else calibrated
-    frozen = freeze(prepared, config, chosen, method.drafter, best[0].name, dev, test.side, verdict)
-    search.progress.advance(0)
-    result = run_result(search, best[0], chosen, calibrated, frozen, dev, test, over, left_out, verdict)
-    return Outcome(result, frozen, enter_look())
+def _looks(search: Search, choice: Choice, purpose: Purpose, known: Sequence[Item]) -> Looks:
+    calibrated, winner = choice.calibrated, choice.winner.rubric
+    return Looks(
+        judges={CALIBRATED: calibrated.judge} | {name: c.judge for name, c in choice.others.items()},
+        winner=calibrated.judge if winner == calibrated.rubric else search.method.judge(winner),
+        signed=signed("test", calibrated.judge, calibrated.rubric),
+        purpose=purpose,
+        without=_without(search, purpose, known),
+        by_labels=_by_labels(search, known),
+        objective=search.config.objective,
+        resamples=search.config.resamples,
+    )
 
 
 def _fit_to_compare(
@@ -127,11 +145,12 @@ def _on_dev(search: Search, winner: Candidate, others: Mapping[str, Contender]) 
     return compared(judges, search.dev, search.prepared.split, search.config.resamples, whose)
 
 
-def _verdict(test: Side, over: str, objective: str, fell_back: bool) -> VerdictFile:
-    gain = test.gains[over][objective]
-    found = gate(interval(gain), interval(test.of(CALIBRATED, "spearman")), test.groups, over, fell_back)
-    name = over if fell_back else CALIBRATED
-    return VerdictFile(handed_over=name, over=over, gain=gain, passed=found.passed, reasons=found.reasons)
+def _verdict(choice: Choice, test: Validation, objective: str, faults: Sequence[str]) -> VerdictFile:
+    gain, groups = test.side.gains[choice.over][objective], test.side.groups
+    rho, where = trusted_rho(test.side, test.systems)
+    found = gate(interval(gain), interval(rho), groups, choice.over, choice.fell_back, faults=faults, where=where)
+    name = choice.over if choice.fell_back else CALIBRATED
+    return VerdictFile(handed_over=name, over=choice.over, gain=gain, passed=found.passed, reasons=found.reasons)
 
 
 def _without(search: Search, purpose: Purpose, known: Sequence[Item]) -> Without | None:
@@ -144,11 +163,11 @@ def _without(search: Search, purpose: Purpose, known: Sequence[Item]) -> Without
 
     def fitted(system: str) -> tuple[Judge, float]:
         assert method.fresh is not None
-        judge = method.judge(method.fresh([i for i in known if (i.system or "") != system]))
+        judge = method.judge(method.fresh([i for i in known if i.system != system]))
         return judge, _mean_score(judge, known)
 
     def chosen(system: str) -> tuple[Judge, float]:
-        kept = [k for k, i in enumerate(search.dev) if (i.system or "") != system]
+        kept = [k for k, i in enumerate(search.dev) if i.system != system]
         finalists = [c for c in search.scored if c.value is not None]
         rest = [search.dev[k] for k in kept]
         found = top_k([_cut(c, kept, rest, search.aim) for c in finalists], rest, search.aim, 1)[0]
@@ -156,11 +175,9 @@ def _without(search: Search, purpose: Purpose, known: Sequence[Item]) -> Without
         scores = [v.score for v in winner.verdicts if isinstance(v, Judgment)]
         return method.judge(winner.rubric), float(np.mean(scores))
 
-    if purpose.systems < 2 or len({i.system or "" for i in (search.dev if method.worded else known)}) < 2:
+    if purpose.unchecked or len({i.system for i in (search.dev if method.worded else known)}) < 2:
         return None  # without the only system there is nothing to fit to or choose by
-    if method.worded:
-        return chosen
-    return fitted if method.fresh is not None and search.config.protocol != "paper" else None
+    return chosen if method.worded else fitted
 
 
 def _cut(candidate: Candidate, places: Sequence[int], items: Sequence[Item], aim: Aim) -> Candidate:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
@@ -25,26 +26,38 @@ from calibrator.calibration.result import (
 )
 from calibrator.calibration.search import Search, gains_by_move
 from calibrator.evaluation.agreement import failures_of
-from calibrator.judges.frozen import FrozenJudge, VerdictFile, step_files
+from calibrator.judges.frozen import VerdictFile, step_files
 from calibrator.models.recorded import spent_in
 from calibrator.records import Candidate, Item
 
 WORST = 10  # remaining disagreements that are listed
 
 
-def run_result(
-    search: Search,
-    winner: Candidate,
-    chosen: Contender,
-    calibrated: Contender,
-    frozen: FrozenJudge,
-    dev: Side,
-    test: Validation,
-    over: str,
-    left_out: dict[str, dict[str, int]],
-    verdict: VerdictFile,
-) -> RunResult:
-    """Return the result of a run; `chosen` is what it hands over, `over` the baseline that had to be beaten."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen without the test side.
+
+    The search's `winner` and what became of it, the judge `calibrated`; `others`, the baselines; `over`, the best of
+    them on `dev`, where all were compared; whether it takes the rubric's place (`fell_back`); and the baselines that
+    were `left_out`, with their failures by reason.
+    """
+
+    winner: Candidate
+    calibrated: Contender
+    others: Mapping[str, Contender]
+    over: str
+    fell_back: bool
+    dev: Side
+    left_out: dict[str, dict[str, int]]
+
+    @property
+    def handed_over(self) -> Contender:
+        """The judge that is frozen."""
+        return self.others[self.over] if self.fell_back else self.calibrated
+
+
+def run_result(search: Search, choice: Choice, test: Validation, verdict: VerdictFile, content_hash: str) -> RunResult:
+    """Return the result of a run; `content_hash` is that of the frozen judge."""
     prepared, config, method = search.prepared, search.config, search.method
     return RunResult(
         calibrator=__version__,
@@ -56,9 +69,10 @@ def run_result(
         objective=config.objective,
         method=method.name,
         start=method.start,
-        judge=calibrated.judge.id,
+        judge=choice.calibrated.judge.id,
         drafter=method.drafter,
         select="full" if config.protocol == "paper" else config.select,
+        top_k=config.top_k,
         no_rubric=dict(sorted(search.no_rubric.items())),
         near_duplicates=len(search.rubrics) - len(search.scored),
         judgments=search.judgments,
@@ -70,23 +84,23 @@ def run_result(
         history=tuple(round(v, 6) for v in search.history),
         candidates=tuple(_line(c, search.origins[c.name].by) for c in search.scored),
         moves=move_lines(search.scored),
-        winner=winner.name,
-        rubric=_rubric(chosen),
-        rejected=None if chosen is calibrated else _rubric(calibrated),
+        winner=choice.winner.name,
+        rubric=_rubric(choice.handed_over),
+        rejected=_rubric(choice.calibrated) if choice.fell_back else None,
         disagreements=tuple(
             DisagreementLine(item=d.item.id, judged=round(d.judged, 4), human=round(d.human, 4), gap=round(d.gap, 4))
-            for d in search.disagreements(winner, WORST)
+            for d in search.disagreements(choice.winner, WORST)
         ),
-        dev=dev,
+        dev=choice.dev,
         test=test.side,
-        optimism=_optimism(dev, test.side, config.objective),
+        optimism=_optimism(choice.dev, test, config.objective),
         systems=test.systems,
         ceiling=test.ceiling,
         curve=test.curve,
-        best_baseline=over,
-        left_out=left_out,
+        best_baseline=choice.over,
+        left_out=choice.left_out,
         verdict=verdict,
-        content_hash=frozen.content_hash,
+        content_hash=content_hash,
     )
 
 
@@ -108,8 +122,8 @@ def move_lines(candidates: Sequence[Candidate]) -> tuple[MoveLine, ...]:
     )
 
 
-def _optimism(dev: Side, test: Side, objective: str) -> float | None:
-    chosen, seen = dev.of(CALIBRATED, objective).value, test.of(CALIBRATED, objective).value
+def _optimism(dev: Side, test: Validation, objective: str) -> float | None:
+    chosen, seen = dev.of(CALIBRATED, objective).value, test.winner
     if chosen is None or seen is None:
         return None
     return rounded(seen - chosen if objective == "mae" else chosen - seen)
@@ -124,6 +138,7 @@ def _data(search: Search) -> DataPart:
         items=len(dataset.items),
         groups=dataset.groups,
         warnings=search.prepared.warnings,
+        faults=search.prepared.faults,
     )
 
 

@@ -28,13 +28,17 @@ STEPS_TAKEN = ("x" * 150,) * 6  # steps of an average rubric
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a run works on. `chosen` says in words why the aspect is the one it is."""
+    """What a run works on. `chosen` says in words why the aspect is the one it is.
+
+    `faults` are grave faults of the data that the audit found and the configuration says to go on in spite of.
+    """
 
     aspect: Aspect
     chosen: str
     dataset: Dataset
     test: Dataset | None
     split: Split
+    faults: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -65,13 +69,14 @@ def prepare(config: RunConfig) -> Prepared:
     """
     source = open_source(config.data, config.data_dir, config.encoding)
     aspect, chosen = _aspect(config, source)
-    dataset = _dataset(config, source, aspect)
+    dataset, faults = _dataset(config, source, aspect)
     test = None
     if config.test is not None:
-        test = _dataset(config, open_source(config.test, config.data_dir, config.encoding), aspect)
+        test, more = _dataset(config, open_source(config.test, config.data_dir, config.encoding), aspect)
+        faults += more
         refuse_overlap(dataset.items, test.items, config.test)
     split = split_items(dataset.items, config.seed, test.items if test else None, str(dataset.path))
-    prepared = Prepared(aspect, chosen, dataset, test, split)
+    prepared = Prepared(aspect, chosen, dataset, test, split, faults)
     for part, now in inputs_of(prepared, config).items():
         if config.inputs and config.inputs[part] != now:
             raise RunError(f"{dataset.path}: the {part} has changed since this run was started; start a new run")
@@ -104,8 +109,8 @@ def _aspect(config: RunConfig, source: Source) -> tuple[Aspect, str]:
     return aspect, chosen
 
 
-def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> Dataset:
-    """Return the rated items, the cheap checks of the audit done.
+def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> tuple[Dataset, tuple[str, ...]]:
+    """Return the rated items, the cheap checks of the audit done, and the grave faults that were let pass.
 
     Raises DataError for a grave finding, unless the configuration says to go on in spite of it.
     """
@@ -117,7 +122,7 @@ def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> Dataset:
         more = f" (and {len(grave) - 1} more: `calibrate data audit` lists them)" if len(grave) > 1 else ""
         raise DataError(f"{grave[0]}{more}; --force goes on in spite of it")
     told = tuple(f.message for f in findings if f.severity != "note")
-    return replace(dataset, warnings=dataset.warnings + told)
+    return replace(dataset, warnings=dataset.warnings + told), tuple(grave)
 
 
 def rated_aspects(config: RunConfig) -> tuple[str, ...]:

@@ -74,14 +74,16 @@ class SystemLine(_Part):
 class SystemsPart(_Part):
     """What the judge is for and, where systems are named, its agreement on new sources and on new systems.
 
-    `new_systems` puts together, for each system, the scores of a judge that was made without it; None where that could
-    not be done. With fewer than two systems on the test side there is nothing to tell, and both are None.
+    `new_systems` puts together, for each system, the scores of a judge that was made without it. Where this cannot be
+    done, `unchecked` says why, and there are no figures. They are in the `measure` of the run's objective.
     """
 
     purpose: str
     why: str
     fit: str
     named: int
+    measure: str
+    unchecked: str = ""
     new_sources: SystemFigures | None = None
     new_systems: SystemFigures | None = None
     lines: tuple[SystemLine, ...] = ()
@@ -108,9 +110,10 @@ class CurvePoint(_Part):
 
 
 class Validation(_Part):
-    """All that one look at the test side gave."""
+    """All that one look at the test side gave; `winner` is the objective of the rubric as it was chosen on dev."""
 
     side: Side
+    winner: float | None
     systems: SystemsPart
     ceiling: CeilingPart | None
     curve: tuple[CurvePoint, ...]
@@ -157,7 +160,7 @@ class MoveLine(_Part):
 
 
 class DataPart(_Part):
-    """What the run worked on."""
+    """What the run worked on; `faults` are grave ones that it went on in spite of."""
 
     name: str
     digest: str
@@ -165,6 +168,7 @@ class DataPart(_Part):
     items: int
     groups: int
     warnings: tuple[str, ...]
+    faults: tuple[str, ...]
 
 
 class SplitPart(_Part):
@@ -199,7 +203,8 @@ class RunResult(_Part):
     """The whole result.
 
     `judgments` are those of the search, `judgments_full` what scoring every candidate on all of dev would have taken.
-    `optimism` is the objective of the winner on dev, where it was chosen, less that of the judge on test. `rubric` is
+    `optimism` is the objective of the winner on dev, where it was chosen, less that of the same rubric on test (for mae
+    the other way round), so that more is more rosy. `rubric` is
     what was handed over, `rejected` the calibrated one where that is another.
     """
 
@@ -215,6 +220,7 @@ class RunResult(_Part):
     judge: str
     drafter: str
     select: str
+    top_k: int
     no_rubric: dict[str, int]
     near_duplicates: int
     judgments: int
@@ -249,6 +255,16 @@ def interval(figure: Figure) -> Interval:
     """Return a figure as an interval, nan for None."""
     value, low, high = (math.nan if v is None else v for v in (figure.value, figure.low, figure.high))
     return Interval(value, low, high)
+
+
+def trusted_rho(side: Side, systems: SystemsPart) -> tuple[Figure, str]:
+    """Return the Spearman correlation that a judge is to be trusted by, and on what: new systems if it is for these.
+
+    It is the judge's on the test side where that was not measured, or in another measure.
+    """
+    if systems.purpose == "new-systems" and systems.new_systems is not None and systems.measure == "spearman":
+        return systems.new_systems.pooled, " on new systems"
+    return side.of(CALIBRATED, "spearman"), ""
 
 
 def rounded(value: float | None) -> float | None:

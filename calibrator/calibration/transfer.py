@@ -32,9 +32,17 @@ def systems_part(
     resamples: int,
 ) -> SystemsPart:
     """Return the agreement on `items` by system: that of `verdicts`, and that of judges made `without` each system."""
-    told = SystemsPart(purpose=purpose.kind, why=purpose.why, fit=purpose.fit, named=purpose.systems)
     names = sorted({i.system or "" for i in items})
-    if purpose.systems < 2 or len(names) < 2:
+    one = "the test side holds one system only" if len(names) < 2 else ""
+    told = SystemsPart(
+        purpose=purpose.kind,
+        why=purpose.why,
+        fit=purpose.fit,
+        named=purpose.systems,
+        measure=measure,
+        unchecked=purpose.unchecked or one,
+    )
+    if one or "" in names:
         return told
     seen = _by_system(scores_of(verdicts), items, measure, seed, resamples)
     unseen = None
@@ -43,7 +51,7 @@ def systems_part(
     alone = {} if unseen is None else {line.system: figure(line.figure) for line in unseen.systems}
     lines = tuple(
         SystemLine(
-            system=line.system or "(not named)",
+            system=line.system,
             items=line.items,
             seen=figure(line.figure),
             unseen=alone.get(line.system),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from calibrator import __version__
 from calibrator.calibration.ceilings import ceiling_part
 from calibrator.calibration.purpose import Purpose
-from calibrator.calibration.result import CALIBRATED, CurvePoint, Side, Validation, figure, side
+from calibrator.calibration.result import CALIBRATED, CurvePoint, Side, Validation, figure, rounded, side
 from calibrator.calibration.transfer import Without, systems_part
 from calibrator.codec import rubric_to_json
 from calibrator.evaluation.agreement import Comparison, compare
@@ -24,11 +24,13 @@ from calibrator.texts import digest
 class Looks:
     """What is to be measured in the look at the test side.
 
-    `judges` to compare, the calibrated one first; `signed` says whose figures they are. `without` gives judges made
+    `judges` to compare, the calibrated one first; `signed` says whose figures they are. `winner` is the judge by the
+    rubric that was chosen on dev, before any refit. `without` gives judges made
     without one system (None: that can't be done). `by_labels` holds judges by the number of labels they were fitted to.
     """
 
     judges: Mapping[str, Judge]
+    winner: Judge
     signed: str
     purpose: Purpose
     without: Without | None
@@ -68,22 +70,27 @@ def validate(looks: Looks, split: Split, enter_look: Callable[[], int]) -> Valid
     """
     items = split.test.unseal(enter_look())
     comparison = compare(looks.judges, items, split.seed, looks.resamples, looks.objective)
-    verdicts = looks.judges[CALIBRATED].judge(items)
+    judge = looks.judges[CALIBRATED]
+    verdicts = judge.judge(items)
+    winner = comparison.agreements[0].figures[looks.objective]
+    if looks.winner is not judge:
+        winner = _figure(looks.winner, looks.objective, items, split.seed, 1)
     return Validation(
         side=side(comparison, f"{signature(comparison, split)}|{looks.signed}|calibrator:{__version__}"),
+        winner=rounded(winner.value),
         systems=systems_part(
             looks.purpose, verdicts, looks.without, items, looks.objective, split.seed, looks.resamples
         ),
         ceiling=ceiling_part(verdicts, items, split.seed, looks.resamples),
         curve=tuple(
-            CurvePoint(labels=n, figure=figure(_spearman(judge, items, split.seed, looks.resamples)))
-            for n, judge in looks.by_labels.items()
+            CurvePoint(labels=n, figure=figure(_figure(fitted, "spearman", items, split.seed, looks.resamples)))
+            for n, fitted in looks.by_labels.items()
         ),
     )
 
 
-def _spearman(judge: Judge, items: Sequence[Item], seed: int, resamples: int) -> Interval:
-    return compare({CALIBRATED: judge}, items, seed, resamples).agreements[0].figures["spearman"]
+def _figure(judge: Judge, measure: str, items: Sequence[Item], seed: int, resamples: int) -> Interval:
+    return compare({CALIBRATED: judge}, items, seed, resamples).agreements[0].figures[measure]
 
 
 def signature(comparison: Comparison, split: Split) -> str:

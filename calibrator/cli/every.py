@@ -3,36 +3,62 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import rated_aspects
-from calibrator.cli.work import start, tell
-from calibrator.errors import ConfigError, DataError
+from calibrator.cli.options import INTERRUPTED
+from calibrator.cli.work import Done, start, tell
+from calibrator.errors import CalibrationError, ConfigError, DataError
 from calibrator.report.console import make_console, say, tell_aside
-from calibrator.report.every import show_every
+from calibrator.report.every import show_every, show_lines
+from calibrator.report.lines import cautions
 
 
-def start_every(config: RunConfig, runs: Path, *, as_json: bool) -> None:
-    """Calibrate a judge for every aspect that the data is rated for; one that cannot be is told and passed over."""
+def start_every(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
+    """Calibrate a judge for every aspect that the data is rated for; one that cannot be is told and passed over.
+
+    After Ctrl-C it is said which aspects are not done, and the exit code is 130.
+    """
     named = (("--out", config.out), ("--aspect-file", config.aspect_file), ("--score", config.columns.score))
     if given := [option for option, value in named if value]:
         raise ConfigError(f"{given[0]}: it is for one aspect; with --aspect all each has its own")
-    console, finished, skipped = make_console(quiet=as_json), [], list[str]()
-    for aspect in rated_aspects(config):
-        say(console, f"{aspect}", "bold")
-        try:
-            done = start(config.model_copy(update={"aspect": aspect}), runs, quiet=True)
-        except DataError as error:
-            skipped.append(f"{aspect} is left out: {error}")
-            continue
-        finished.append(done)
-        if not as_json:
-            tell(done, quiet=True, as_json=False)
+    finished, skipped = _one_by_one(config, runs, rated_aspects(config), quiet=quiet, as_json=as_json)
     tell_aside(skipped)
     if not finished:
         raise ConfigError("--aspect all: no aspect could be calibrated")
+    results = [done.outcome.result for done in finished]
     if as_json:
         print(json.dumps([done.summary() for done in finished], ensure_ascii=False, indent=1))
+    elif quiet:
+        show_lines(make_console(), results, [str(done.out) for done in finished])
     else:
-        show_every(console, [done.outcome.result for done in finished])
+        show_every(make_console(), results)
+
+
+def _one_by_one(
+    config: RunConfig, runs: Path, aspects: Sequence[str], *, quiet: bool, as_json: bool
+) -> tuple[list[Done], list[str]]:
+    """Return the runs that were seen through, and what is to be said of the aspects that could not be calibrated."""
+    console, finished, skipped = make_console(quiet=quiet or as_json), list[Done](), list[str]()
+    for k, aspect in enumerate(aspects):
+        say(console, f"{aspect}", "bold")
+        try:
+            done = start(config.model_copy(update={"aspect": aspect}), runs, quiet=True)
+        except (DataError, CalibrationError) as error:
+            skipped.append(f"{aspect} is left out: {error}")
+            continue
+        except (KeyboardInterrupt, SystemExit) as stop:
+            if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
+                raise
+            tell_aside(skipped)
+            print(f"Not done yet: {', '.join(aspects[k:])}", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
+        finished.append(done)
+        if quiet and not as_json:
+            tell_aside(f"{aspect}: {caution}" for caution in cautions(done.outcome.result))
+        elif not as_json:
+            tell(done, quiet=True, as_json=False)
+    return finished, skipped

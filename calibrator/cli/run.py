@@ -48,7 +48,7 @@ def run(
     top_k: Annotated[int | None, typer.Option(help="Candidates that are refined.", rich_help_panel=SEARCH)] = None,
     select: Annotated[
         str | None,
-        typer.Option(help="race: hopeless candidates stop early; full: all score all.", rich_help_panel=SEARCH),
+        typer.Option(help="race: those with little chance stop early; full: all score all.", rich_help_panel=SEARCH),
     ] = None,
     purpose: Annotated[
         str | None,
@@ -139,6 +139,6 @@ def run(
     settings["columns"] = {**settings.get("columns", {}), **named}
     made = make_config(**settings)
     if made.aspect == "all":
-        start_every(made, runs_dir, as_json=as_json)
+        start_every(made, runs_dir, quiet=quiet, as_json=as_json)
     else:
         tell(start(made, runs_dir, quiet=quiet or as_json), quiet=quiet, as_json=as_json)

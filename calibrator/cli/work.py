@@ -49,7 +49,7 @@ def start(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
     """Begin a new run and see it through."""
     check_models(config)
     prepared = prepare(config)
-    purpose_of(config, prepared)  # says what is wrong with it before there is a run
+    purpose = purpose_of(config, prepared)
     check_place(_out(config, prepared))
     for name in {config.model or CRITERIA, *config.drafters} - {CRITERIA}:
         check_ready(name)  # whatever is absent is said before there is a run
@@ -57,7 +57,7 @@ def start(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
     config = anchored(config)
     config = config.model_copy(update={"inputs": inputs_of(prepared, config)})
     run = create_run(runs, prepared.aspect.name, config.model_dump(mode="json"))
-    return see_through(run, config, prepared, quiet=quiet)
+    return see_through(run, config, prepared, purpose, quiet=quiet)
 
 
 def again(run: Run, changed: Mapping[str, Any], *, quiet: bool) -> Done:
@@ -74,13 +74,14 @@ def again(run: Run, changed: Mapping[str, Any], *, quiet: bool) -> Done:
     prepared = prepare(config)
     check_place(_out(config, prepared))
     hand_over = "out" in changed or run.result() is None
-    return see_through(run, config, prepared, quiet=quiet, hand_over=hand_over)
+    return see_through(run, config, prepared, purpose_of(config, prepared), quiet=quiet, hand_over=hand_over)
 
 
-def see_through(run: Run, config: RunConfig, prepared: Prepared, *, quiet: bool, hand_over: bool = True) -> Done:
+def see_through(
+    run: Run, config: RunConfig, prepared: Prepared, purpose: Purpose, *, quiet: bool, hand_over: bool = True
+) -> Done:
     """Calibrate, and write result, report and frozen judge; show plan and progress. Ctrl-C exits with 130."""
     console = make_console(quiet=quiet)
-    purpose = purpose_of(config, prepared)
     live: Silent | LiveProgress = Silent() if quiet else LiveProgress(console)
     try:
         with run.held():

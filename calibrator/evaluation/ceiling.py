@@ -10,6 +10,7 @@ all, ratings copied) make the ceiling too high.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from calibrator.stats.resampling import PART, Interval, group_weights, percentil
 
 Array = NDArray[np.float64]
 RESAMPLES = 2000
+RIVALS = {"one": "pairwise", "rest": "rest", "mean": "reachable"}  # what a judge's figure is a share of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,9 @@ class Ceiling:
     1. `pairs` has each pair by the numbers of their columns, from 0 up: where they differ much, the annotators are not
     equally reliable and `reachable` is rough. `items` and `groups` count what was used, `annotators` how many there
     are that differ; `copies` are pairs of columns that are alike in every item, of which the second counts as no
-    annotator of its own. `left_out` is how many items have another number of ratings. `shuffled` says that the ratings
-    were sorted within the items, so that a column is no annotator, and were put in an order by lot.
+    annotator of its own. `left_out` is how many items with two or more ratings have them from another set.
+    `shuffled` says that the ratings were sorted within the items, so that a column is no annotator, and were put in an
+    order by lot.
     """
 
     pairwise: Interval
@@ -96,13 +99,14 @@ class _Ratings:
 def ceiling(items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Ceiling | None:
     """Return how far the annotators of `items` agree; None if fewer than two annotators rated the same items.
 
-    The k-th rating of each item is taken to be by the k-th annotator. That holds for a table with a column for each
-    annotator; where many annotators share the work in no fixed order, a column is a mixture, their severity counts as
-    noise, and the figures are those of one annotator drawn by lot against another. An item whose number of ratings is
-    not the most frequent one (2 or more; the larger of two as frequent) is left out: nobody knows whose is missing.
-    Figures that are not defined, as where one annotator gave all items the same rating, are nan.
+    Used are the items that were rated by one and the same set of annotators, the set (of two or more) with the most
+    items, of two with as many the larger; so a pair is the same two annotators in every item. Items that other sets
+    rated are left out. Where an item does not say who its `raters` are, its k-th rating is taken to be by the k-th
+    annotator, as it is where a column stands for no one: if many annotators share the work in no fixed order, a column
+    is a mixture, their severity counts as noise, and the figures are those of one annotator drawn by lot against
+    another. Figures that are not defined, as where one annotator gave all items the same rating, are nan.
     """
-    ratings = _ratings(items, seed)
+    ratings = _ratings(items, _most_items(items), seed)
     if ratings is None:
         return None
     groups = [items[i].group for i in ratings.places]
@@ -127,15 +131,16 @@ def ceiling(items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Cei
 def share(items: Sequence[Item], scores: Array, seed: int, resamples: int = RESAMPLES) -> Share | None:
     """Return how near a judge comes to the annotators of `items`; `scores` has shape (len(items),), nan for a failure.
 
-    Judge and annotators are compared on the items that the judge scored and `ceiling` would use, on the same resamples.
-    None if fewer than two annotators rated the same items. A share is nan where what it is a share of is not above 0.
+    Judge and annotators are compared on those items that `ceiling` would use and the judge scored, on the same
+    resamples. None if fewer than two annotators rated the same items. A share is nan where the interval of what it is a
+    share of is not wholly above 0: a ratio to what may be nothing says nothing.
     Raises ValueError if there are not as many scores as items.
     """
     if len(scores) != len(items):
         raise ValueError(f"{len(scores)} scores for {len(items)} items")
     scored = [k for k in range(len(items)) if np.isfinite(scores[k])]
     kept = [items[k] for k in scored]
-    ratings = _ratings(kept, seed)
+    ratings = _ratings(kept, _most_items(items), seed)
     if ratings is None:
         return None
     judged = np.asarray(scores, dtype=float)[scored][ratings.places]
@@ -144,21 +149,32 @@ def share(items: Sequence[Item], scores: Array, seed: int, resamples: int = RESA
     draws = _judged(ratings, judged, _weights(groups, resamples, seed))
     return Share(
         one=_interval("one", point, draws),
-        one_share=_interval("one_share", point, draws),
+        one_share=_share("one", point, draws),
         rest=_interval("rest", point, draws),
-        rest_share=_interval("rest_share", point, draws),
+        rest_share=_share("rest", point, draws),
         mean=_interval("mean", point, draws),
-        mean_share=_interval("mean_share", point, draws),
+        mean_share=_share("mean", point, draws),
         items=len(groups),
     )
 
 
-def _ratings(items: Sequence[Item], seed: int) -> _Ratings | None:
-    counts = Counter(len(i.ratings) for i in items if len(i.ratings) > 1)
-    if not counts:
+def _raters(item: Item) -> tuple[int, ...]:
+    return item.raters or tuple(range(len(item.ratings)))
+
+
+def _most_items(items: Sequence[Item]) -> tuple[int, ...]:
+    """Return the annotators, two or more, who rated the most items as a set; () if no item has two ratings."""
+    counts = Counter(_raters(i) for i in items if len(i.ratings) > 1)
+    # Of sets with as many items and annotators, the one with the lowest numbers: the order of the items never matters.
+    return min(counts, key=lambda s: (-counts[s], -len(s), s), default=())
+
+
+def _ratings(items: Sequence[Item], raters: tuple[int, ...], seed: int) -> _Ratings | None:
+    """Return the ratings of the items that these annotators, and nobody else, rated."""
+    places = np.array([k for k, i in enumerate(items) if _raters(i) == raters])
+    if not raters or not len(places):
         return None
-    size = max(counts, key=lambda c: (counts[c], c))
-    places = np.array([k for k, i in enumerate(items) if len(i.ratings) == size])
+    size = len(raters)
     values = np.array([items[k].ratings for k in places], dtype=float)
     steps = np.diff(values, axis=1)
     # Sorted ratings would agree for being sorted; one item, or ratings that never differ, are no sign of sorting.
@@ -173,15 +189,22 @@ def _ratings(items: Sequence[Item], seed: int) -> _Ratings | None:
         if same is None:
             own.append(k)
         else:
-            copies.append((same, k))
+            copies.append((raters[same], raters[k]))
             weight[same] += 1
     if len(own) < 2:
         return None
-    return _Ratings(places, tuple(own), values[:, own], weight[own], tuple(copies), shuffled)
+    return _Ratings(places, tuple(raters[k] for k in own), values[:, own], weight[own], tuple(copies), shuffled)
 
 
 def _interval(name: str, point: Mapping[str, Array], draws: Mapping[str, Array]) -> Interval:
     return percentile_interval(float(point[name][0]), draws[name])
+
+
+def _share(name: str, point: Mapping[str, Array], draws: Mapping[str, Array]) -> Interval:
+    """Return the judge's figure over that of its rival; nan where the interval of the rival's is not above 0."""
+    if not _interval(RIVALS[name], point, draws).low > 0:
+        return Interval(math.nan, math.nan, math.nan)
+    return _interval(f"{name}_share", point, draws)
 
 
 def _weights(groups: Sequence[str], resamples: int, seed: int) -> Array:
@@ -209,7 +232,7 @@ def _humans(ratings: _Ratings, weights: Array) -> dict[str, Array]:
 
 
 def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array]:
-    """Return the judge's figures and shares in each resample, each of shape (b,)."""
+    """Return the judge's figures and shares, and what they are shares of, in each resample, each of shape (b,)."""
     k = ratings.values.shape[1]
     marks = {
         "one": [ratings.values[:, j] for j in range(k)],
@@ -220,10 +243,11 @@ def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array
     for part in _cut(weights, 2):
         own = weighted_ranks(judged, part)
         parts.append({m: _mean([pearson(own, weighted_ranks(x, part), part) for x in xs]) for m, xs in marks.items()})
-    found = {name: np.concatenate([p[name] for p in parts]) for name in marks}
+    judge = {name: np.concatenate([p[name] for p in parts]) for name in marks}
     humans = _humans(ratings, weights)
-    rivals = {"one": humans["pairwise"], "rest": humans["rest"], "mean": humans["reachable"]}
-    return {**found, **{f"{name}_share": _ratio(found[name], rival) for name, rival in rivals.items()}}
+    shares = {f"{name}_share": _ratio(judge[name], humans[rival]) for name, rival in RIVALS.items()}
+    rivals = {rival: humans[rival] for rival in RIVALS.values()}
+    return {**judge, **shares, **rivals}
 
 
 def _mean_without(ratings: _Ratings, left_out: int) -> Array:

@@ -28,18 +28,21 @@ def gate(
     fell_back: bool = False,
     min_gain: float = MIN_GAIN,
     min_rho: float = MIN_RHO,
+    faults: Sequence[str] = (),
+    where: str = "",
 ) -> Verdict:
     """Return the verdict on a calibrated judge by its figures on the test side.
 
     It passes if its rubric was handed over, the lower end of the 95 % interval of its `gain` over the best baseline
-    (chosen on dev, named `over`) is above `min_gain`, and its Spearman correlation with the humans is at least
-    `min_rho`. What is not defined does not pass.
+    (chosen on dev, named `over`) is above `min_gain`, its Spearman correlation with the humans (`where`: on new
+    systems, say) is at least `min_rho`, and the data had no grave `faults`. What is not defined does not pass.
     """
     missed: Sequence[tuple[bool, str]] = (
+        *((True, f"a grave fault of the data: {fault}") for fault in faults),
         (fell_back, f"the rubric did not beat '{over}' on dev and was not handed over"),
         (groups < FEWEST_GROUPS, f"{groups} groups on the test side are too few for an interval"),
         (not gain.low > min_gain, f"the gain over '{over}' is {_told(gain)}, its lower end not above {min_gain:g}"),
-        (not rho.value >= min_rho, f"the correlation with the humans is {_told(rho)}, below {min_rho:g}"),
+        (not rho.value >= min_rho, f"the correlation with the humans{where} is {_told(rho)}, below {min_rho:g}"),
     )
     reasons = tuple(reason for failed, reason in missed if failed)
     return Verdict(not reasons, reasons)
@@ -48,4 +51,5 @@ def gate(
 def _told(figure: Interval) -> str:
     if not math.isfinite(figure.value):
         return "not defined"
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+    low, high = (f"{v:.3f}" if math.isfinite(v) else "–" for v in (figure.low, figure.high))
+    return f"{figure.value:.3f} [{low}, {high}]"

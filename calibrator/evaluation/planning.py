@@ -1,7 +1,9 @@
 """Before a calibration: how sure its figure on the test side can be, and how many labels a surer one takes.
 
 A pilot on the labelled items, a ridge regression on the measurable criteria whose predictions are for groups that it
-has not seen, says what correlation to expect of the embedded judge and how much the groups widen an interval.
+has not seen, says what correlation to expect of the embedded judge and how much the groups widen an interval. On
+fewer than `FEWEST_ITEMS` items or `FEWEST_GROUPS` groups it says nothing: what little data gives by chance, a high
+correlation above all, would promise a narrow interval.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ SIZES = (25, 50, 100, 200, 400, 800)
 HALF_WIDTH = 0.05
 RESAMPLES = 2000
 FOLDS = 5
+FEWEST_ITEMS, FEWEST_GROUPS = 50, 10  # with fewer there is no pilot
 NORMAL = 1.959964  # the 97.5 % point of the normal distribution
 MOST_LABELS = 10**9
 
@@ -34,13 +37,19 @@ class Pilot:
     """What the pilot found: Spearman's rho with the humans and its 95 % interval by bootstrap over groups.
 
     `design_effect`, 1 or more, is how many times larger the variance of rho (on Fisher's z) is than it would be for as
-    many items that have nothing to do with each other; nan where it could not be measured.
+    many items that have nothing to do with each other; nan where it could not be measured. Both are nan where the
+    pilot is `too_small`.
     """
 
     rho: Interval
     design_effect: float
     items: int
     groups: int
+
+    @property
+    def too_small(self) -> bool:
+        """Whether there are too few items or groups to expect anything from."""
+        return self.items < FEWEST_ITEMS or self.groups < FEWEST_GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ def outlook(
     """Return what to expect; `known` are the items of train and dev, so that the test side stays sealed.
 
     `expect` is the correlation that the user expects of their judge, between -1 and 1; the design effect is the
-    pilot's all the same, as it follows from how the items come in groups.
+    pilot's all the same, as it follows from how the items come in groups; 1 where the pilot is too small.
     """
     tried = pilot(known, seed, resamples)
     expected = tried.rho.value if expect is None else expect
@@ -97,14 +106,14 @@ def outlook(
 def pilot(items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Pilot:
     """Return what a cross-validated ridge regression on the measurable criteria reaches on rated items.
 
-    Whole groups are left out, for the predictions as for the choice of the penalty. With fewer than two groups, or
+    Whole groups are left out, for the predictions as for the choice of the penalty. With too few items or groups, or
     items that measure alike, the figures are nan.
     """
     human = np.array([i.human for i in items], dtype=float)
     groups = [i.group for i in items]
-    if len(set(groups)) < 2:
-        undefined = Interval(math.nan, math.nan, math.nan)
-        return Pilot(undefined, math.nan, len(items), len(set(groups)))
+    nothing = Pilot(Interval(math.nan, math.nan, math.nan), math.nan, len(items), len(set(groups)))
+    if nothing.too_small:
+        return nothing
     rng = np.random.default_rng(seed)
     predicted = cross_validated(measure(items), human, groups, rng)
     draws = resampled(spearman, predicted, human, group_weights(groups, resamples, rng))

@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from calibrator.calibration.result import CALIBRATED, RunResult
 from calibrator.report.console import say, told_p
-from calibrator.report.lines import cell
+from calibrator.report.lines import cell, verdict_line
 from calibrator.stats.permutation import holm
 
 
@@ -43,6 +43,13 @@ def show_every(console: Console, results: Sequence[RunResult]) -> None:
     say(console, "of a human: the judge against one human, over one human against another (spearman)", "dim")
     overs = ", ".join(f"{r.aspect.name} '{r.best_baseline}'" for r in results)
     say(console, f"gain: over the best baseline on dev ({overs}); p adjusted over the aspects by Holm", "dim")
+
+
+def show_lines(console: Console, results: Sequence[RunResult], judges: Sequence[str]) -> None:
+    """Print a line for each aspect and nothing else: the verdict, p after Holm, the gate, where its judge is."""
+    for result, p, judge in zip(results, adjusted_p(results), judges, strict=True):
+        gate = "passed" if result.verdict.passed else "not passed"
+        say(console, f"{result.aspect.name}: {verdict_line(result)} p Holm {told_p(p)}, gate {gate}: {judge}")
 
 
 def adjusted_p(results: Sequence[RunResult]) -> list[float | None]:

@@ -6,7 +6,7 @@ import json
 
 from pydantic import ValidationError
 
-from calibrator.calibration.result import CALIBRATED, RunResult, interval
+from calibrator.calibration.result import RunResult, interval, trusted_rho
 from calibrator.errors import RunError
 from calibrator.evaluation.gate import gate
 from calibrator.report.lines import cell
@@ -20,9 +20,19 @@ def show_gate(run: Run, min_gain: float, min_rho: float, *, as_json: bool) -> bo
     """
     result = result_of(run)
     over = result.best_baseline
-    gain, rho = result.test.gains[over][result.objective], result.test.of(CALIBRATED, "spearman")
-    fell_back = result.rejected is not None
-    found = gate(interval(gain), interval(rho), result.test.groups, over, fell_back, min_gain, min_rho)
+    gain = result.test.gains[over][result.objective]
+    rho, where = trusted_rho(result.test, result.systems)
+    found = gate(
+        interval(gain),
+        interval(rho),
+        result.test.groups,
+        over,
+        result.rejected is not None,
+        min_gain,
+        min_rho,
+        result.data.faults,
+        where,
+    )
     if as_json:
         figures = {"gain": gain.model_dump(), "spearman": rho.model_dump(), "over": over}
         about = {"run": run.id, "passed": found.passed, "reasons": found.reasons, **figures}
@@ -30,7 +40,7 @@ def show_gate(run: Run, min_gain: float, min_rho: float, *, as_json: bool) -> bo
         return found.passed
     print(f"{run.id}: {'passed' if found.passed else 'not passed'}")
     print(f"  gain over '{over}' ({result.objective}) {cell(gain, signed=True)}, wanted: lower end above {min_gain:g}")
-    print(f"  spearman with the humans {cell(rho)}, wanted: at least {min_rho:g}")
+    print(f"  spearman with the humans{where} {cell(rho)}, wanted: at least {min_rho:g}")
     print(*(f"  {reason}" for reason in found.reasons), sep="\n", end="\n" if found.reasons else "")
     return found.passed
 

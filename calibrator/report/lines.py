@@ -62,17 +62,19 @@ def ceiling_line(result: RunResult) -> str | None:
 
 
 def systems_lines(result: RunResult) -> list[str]:
-    """Return the agreement on new sources and on new systems, or that it could not be checked."""
+    """Return the agreement on new sources and on new systems, or why it could not be measured."""
     part = result.systems
-    if part.new_sources is None:
-        named = f"{part.named or 'no'} system{'s' * (part.named != 1)} named in the data"
-        return [
-            f"Whether it would judge other systems as well could not be checked ({named}; --system names a column)."
-        ]
-    lines = [f"New sources: {_figures(part.new_sources)}."]
-    if part.new_systems is not None:
-        lines.append(f"New systems: {_figures(part.new_systems)} (each judged by a fit or choice without it).")
-    lines.append(f"The judge is for {part.purpose} ({part.why}; {part.fit} fit).")
+    lines = []
+    measure = "mae, less is better" if part.measure == "mae" else part.measure
+    if part.new_sources is not None:
+        lines.append(f"New sources ({measure}): {_figures(part.new_sources)}.")
+    if part.new_systems is None:
+        lines.append(f"Whether it would judge other systems as well could not be checked: {part.unchecked}.")
+    else:
+        how = "each judged by a fit or choice made without it"
+        lines.append(f"New systems ({measure}; {how}): {_figures(part.new_systems)}.")
+    if part.named > 1:
+        lines.append(f"The judge is for {part.purpose} ({part.why}; {part.fit}).")
     return lines
 
 
@@ -103,6 +105,7 @@ def cautions(result: RunResult) -> list[str]:
     if failed:
         listed = ", ".join(f"{name} {count}" for name, count in failed.items())
         told.append(f"failures on the test side ({listed}): all figures are on the items that every judge scored")
+    told += [f"a grave fault of the data, passed over by --force: {fault}" for fault in result.data.faults]
     return told + [f"noise ceiling: {c}" for c in (result.ceiling.cautions if result.ceiling else ())]
 
 

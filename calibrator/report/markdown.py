@@ -40,6 +40,7 @@ def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Sp
         "## How it was found\n",
         *_search(result),
         *_spent(paid, calls),
+        *_candidates(result),
         "## Worst remaining disagreements (winner, development side)\n",
         f"Gap: how much too high the judge is, in {'points' if result.protocol == 'paper' else 'ranks (-1 to 1)'}.\n",
         "| item | judge | humans | gap |\n|---|---|---|---|",
@@ -88,7 +89,9 @@ def _gains(result: RunResult) -> list[str]:
         p = told_p(result.test.p.get(other))
         lines.append(f"| {other} | {' | '.join(cell(gains[m]) for m in MEASURES)} | {p} |")
     optimism = number_of(result.optimism)
-    about = f"p: two-sided, by permutation over groups. Dev, where the winner was chosen, less test: {optimism}."
+    about = (
+        f"p: two-sided, by permutation over groups. The winner on dev, where it was chosen, less on test: {optimism}."
+    )
     return [*lines, "", f"{about}\n"]
 
 
@@ -133,6 +136,20 @@ def _search(result: RunResult) -> list[str]:
         *_moves(result),
         f"- the winner's line: {ancestry}; handed over {refitted}",
         f"- {result.objective} on dev, where the winner was chosen: {on_dev}\n",
+    ]
+
+
+def _candidates(result: RunResult) -> list[str]:
+    """Return all candidates, with where and why a race stopped them."""
+    lines = ["## Candidates\n", "| candidate | made by | judged | failures | dev | stopped at a chance of |"]
+    lines.append("|---|---|---|---|---|---|")
+    for c in result.candidates:
+        value = _merit(c.value if c.stopped is None else c.stopped.value, result.objective)
+        about = "" if c.stopped is None else f"{c.stopped.chance:.2f}"
+        lines.append(f"| {c.name} | {c.origin} | {c.judged} | {c.failures} | {value} | {about} |")
+    return [
+        *lines,
+        f"\nThe chance is that of belonging to the top {result.top_k}; its dev figure is then an estimate.\n",
     ]
 
 

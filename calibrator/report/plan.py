@@ -21,26 +21,35 @@ def show_outlook(console: Console, outlook: Outlook, rated: int, test_groups: in
     """Print what to expect; `rated` is how many rated items there are in all, `test_groups` the test side's groups."""
     say(console, f"expected  {_expected(outlook)}")
     say(console, f"groups    {_design(outlook)}")
+    if math.isfinite(outlook.expected):
+        console.print(_widths(outlook))
+    say(console, f"needed    {_needed(outlook, rated)}", "bold")
+    for caution in cautions(outlook, test_groups):
+        say(console, f"caution: {caution}", "yellow")
+
+
+def _widths(outlook: Outlook) -> Table:
     title = "Spearman, test side, to expect"
     table = Table(Column("test labels", justify="right"), "95 % interval", Column("±", justify="right"), title=title)
     rows = {n: (f"{n:,}", interval) for n, interval in outlook.widths.items()}
     rows[outlook.test_labels] = (f"here: {outlook.test_labels:,}", outlook.own)
     for _, (labels, interval) in sorted(rows.items()):
         table.add_row(labels, *_width(interval))
-    console.print(table)
-    say(console, f"needed    {_needed(outlook, rated)}", "bold")
-    for caution in cautions(outlook, test_groups):
-        say(console, f"caution: {caution}", "yellow")
+    return table
 
 
 def cautions(outlook: Outlook, test_groups: int) -> list[str]:
     """Return what a reader must know before trusting the plan, a line each."""
-    told = []
-    if not math.isfinite(outlook.expected):
+    told, pilot = [], outlook.pilot
+    if pilot.too_small:
+        stands = f"the pilot stands on {pilot.items} items in {pilot.groups} groups, too few to expect anything from"
+        alone = "the design effect is taken as 1, and intervals may come out wider"
+        told.append(f"{stands}; {alone if outlook.said else 'say what you expect: --expect 0.6'}")
+    elif not math.isfinite(outlook.expected):
         told.append("the pilot has no correlation (its predictions are all alike); say what you expect: --expect 0.6")
     elif not outlook.said:
         told.append("the pilot is of the embedded judge's kind; for one that does better or worse, say --expect 0.7")
-    if math.isnan(outlook.pilot.design_effect):
+    if math.isnan(pilot.design_effect) and not pilot.too_small:
         told.append("the design effect could not be measured and is taken as 1: intervals may come out wider")
     if test_groups < FEW_GROUPS:
         told.append(f"only {test_groups} groups on the test side: intervals over so few groups are rough")
@@ -96,6 +105,8 @@ def _width(interval: Interval) -> tuple[str, str]:
 
 def _expected(outlook: Outlook) -> str:
     pilot = outlook.pilot
+    if pilot.too_small:
+        return f"Spearman {outlook.expected:g}, as given; there is no pilot" if outlook.said else "not known"
     where = f"{pilot.items} items in {pilot.groups} groups of train and dev"
     found = f"{cell(figure(pilot.rho))}, a ridge on the measurable criteria, cross-validated on the {where}"
     return f"Spearman {outlook.expected:g}, as given; the pilot's is {found}" if outlook.said else f"Spearman {found}"
@@ -104,7 +115,8 @@ def _expected(outlook: Outlook) -> str:
 def _design(outlook: Outlook) -> str:
     effect = outlook.pilot.design_effect
     if math.isnan(effect):
-        return "the design effect is not known"
+        taken = ", taken as 1" if math.isfinite(outlook.expected) else ""
+        return f"the design effect is not known{taken}"
     return f"design effect {effect:.2f}: {effect * 100:.0f} items in groups like these are worth 100 that stand alone"
 
 

@@ -50,7 +50,7 @@ def show_plan(
     say(console, f"columns   {dataset.mapped.described()}")
     sides = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
     say(console, f"split     {sides}")
-    say(console, f"for       {purpose.kind} ({purpose.why}; {purpose.fit} fit)")
+    say(console, f"for       {purpose.kind} ({purpose.why}; {purpose.fit})")
     work = f"{plan.drafts} drafts, up to {plan.refinements} refinements, up to {plan.judgments:,} judgments"
     say(console, f"plan      protocol {config.protocol}: {work}")
     if plan.tokens is None:

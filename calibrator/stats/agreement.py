@@ -1,7 +1,7 @@
 """Agreement of several raters: Krippendorff's alpha, the kappas of Fleiss and Cohen, and the Spearman-Brown formula.
 
 1 is perfect agreement, 0 what chance gives, below 0 less than that. What is not defined (all ratings alike, nothing
-rated twice) is nan, never 0.
+rated twice, an infinite rating among those that count) is nan, never 0.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def krippendorff_alpha(ratings: Array, level: Level) -> float:
     `ratings` has shape (raters, items), nan where a rater did not rate an item; items rated less than twice do not
     count. `level` says what differs: "nominal" whether two ratings are the same, "ordinal" how many ratings lie between
     them, "interval" by how much they differ, "ratio" by how much relative to their sum. nan where no item was rated
-    twice or all such ratings are alike. Raises ValueError for another shape or level, and for negative ratings at level
-    "ratio".
+    twice, all such ratings are alike or one is infinite. Raises ValueError for another shape or level, and for negative
+    ratings at level "ratio".
     """
     if ratings.ndim != 2:
         raise ValueError(f"ratings must have the shape (raters, items), not {ratings.shape}")
@@ -33,10 +33,10 @@ def krippendorff_alpha(ratings: Array, level: Level) -> float:
     pairable = ratings[:, rated.sum(axis=0) > 1]
     filled = ~np.isnan(pairable)
     values, place = np.unique(pairable[filled], return_inverse=True)
-    if len(values) < 2:
-        return float("nan")
-    if level == "ratio" and values[0] < 0:
+    if level == "ratio" and len(values) > 1 and values[0] < 0:
         raise ValueError("ratings at level 'ratio' cannot be negative")
+    if len(values) < 2 or not np.isfinite(values).all():
+        return float("nan")
     counts = np.zeros((pairable.shape[1], len(values)))
     np.add.at(counts, (np.nonzero(filled)[1], place), 1.0)
     # The coincidence matrix: how often two ratings of one item are c and k, each item weighing as many as it has.
@@ -65,13 +65,13 @@ def fleiss_kappa(counts: Array) -> float:
     """Return the kappa of Fleiss (1971, equation 7) for nominal ratings, 1 at most.
 
     `counts` has shape (items, categories): how many raters put an item into a category; every item has equally many
-    raters. nan with less than two raters, without items, or if all ratings are of one category. Raises ValueError for
-    another shape, negative counts, or items with different numbers of raters.
+    raters. nan with less than two raters, without items, if all ratings are of one category, or with a count that is
+    nan or infinite. Raises ValueError for another shape, negative counts, or items with different numbers of raters.
     """
     if counts.ndim != 2 or (counts < 0).any():
         raise ValueError("counts must have the shape (items, categories) and not be negative")
     raters = counts.sum(axis=1)
-    if not len(counts) or raters[0] < 2:
+    if not len(counts) or not np.isfinite(counts).all() or raters[0] < 2:
         return float("nan")
     if (raters != raters[0]).any():
         raise ValueError("every item must have equally many raters; krippendorff_alpha takes ratings with gaps")
@@ -85,15 +85,16 @@ def cohen_kappa(a: Array, b: Array, weights: Literal["linear", "quadratic"] | No
 
     `a` and `b` have shape (n,); items that one of them did not rate (nan) do not count. `weights` None: ratings are the
     same or not; "linear" or "quadratic": a disagreement counts by the difference of the two ratings or its square, so
-    that a point of the scale that nobody used still keeps its neighbours apart. nan without items or if both raters
-    always say the same one thing. Raises ValueError for other shapes or weights.
+    that a point of the scale that nobody used still keeps its neighbours apart. nan without items, if both raters
+    always say the same one thing, or with an infinite rating of an item that both rated. Raises ValueError for other
+    shapes or weights.
     """
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two raters must have rated the same items, not {a.shape} and {b.shape}")
     if weights not in (None, "linear", "quadratic"):
         raise ValueError(f"'{weights}' are no weights; give linear, quadratic or None")
     both = ~(np.isnan(a) | np.isnan(b))
-    if not both.any():
+    if not both.any() or not (np.isfinite(a[both]).all() and np.isfinite(b[both]).all()):
         return float("nan")
     values, place = np.unique(np.concatenate([a[both], b[both]]), return_inverse=True)
     first, second = place.reshape(2, -1)

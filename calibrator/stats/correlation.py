@@ -42,6 +42,7 @@ def weighted_ranks(x: Array, weights: Array) -> Array:
 
 
 def _moments(x: Array, y: Array, weights: Array) -> Array:
+    """Return the weighted correlation of numbers that are not far from 0 beside their spread."""
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         dx = x - (weights * x).sum(axis=1, keepdims=True) / total
@@ -55,16 +56,24 @@ def _moments(x: Array, y: Array, weights: Array) -> Array:
 
 
 def pearson(x: Array, y: Array, weights: Array | None = None) -> Array:
-    """Pearson's r, -1 to 1."""
-    if weights is None:
-        return np.asarray(_moments(x, y, np.ones((1, len(x))))[0])
-    return _moments(x, y, weights)
+    """Pearson's r, -1 to 1; a series that varies by less than 1e-13 of its size only by rounding, and has none."""
+    counts = np.ones((1, len(x))) if weights is None else weights
+    r: Array = _moments(_from_mean(x), _from_mean(y), counts)
+    return np.asarray(r[0]) if weights is None else r
+
+
+def _from_mean(x: Array) -> Array:
+    """Return `x` less its mean, all 0 where what is left is rounding: a large offset would hide a small spread."""
+    if not np.isfinite(x).all() or not len(x):
+        return np.full(len(x), np.nan)
+    centred: Array = x - x.mean()
+    return centred if np.abs(centred).max() > 1e-13 * np.abs(x).max() else np.zeros(len(x))
 
 
 def spearman(x: Array, y: Array, weights: Array | None = None) -> Array:
     """Spearman's rho with average ranks for ties, -1 to 1."""
     if weights is None:
-        return pearson(ranks(x), ranks(y))
+        return np.asarray(_moments(ranks(x), ranks(y), np.ones((1, len(x))))[0])
     return _moments(weighted_ranks(x, weights), weighted_ranks(y, weights), weights)
 
 

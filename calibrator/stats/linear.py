@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from calibrator.stats.correlation import spearman
 from calibrator.stats.resampling import codes
 
 Array = NDArray[np.float64]
+Choice = TypeVar("Choice")
 
 PENALTIES = (10.0, 30.0, 100.0, 300.0)
 LIMIT = 3.0  # standard deviations beyond which a column counts no more
@@ -62,18 +64,40 @@ def penalty_by_cv(
 
     With fewer than two groups there is nothing to leave out, and the largest penalty is returned.
     """
+
+    def predict(known: NDArray[np.bool_], new: NDArray[np.bool_], penalty: float) -> Array:
+        weights, base = ridge(z[known], y[known], penalty)
+        line: Array = z[new] @ weights + base
+        return line
+
+    return best_by_cv(penalties, max(penalties), predict, y, groups, rng, folds)
+
+
+def best_by_cv(
+    choices: Sequence[Choice],
+    otherwise: Choice,
+    predict: Callable[[NDArray[np.bool_], NDArray[np.bool_], Choice], Array],
+    y: Array,
+    groups: Sequence[str],
+    rng: np.random.Generator,
+    folds: int,
+) -> Choice:
+    """Return the choice whose cross-validated predictions, whole groups left out, have the highest Spearman with `y`.
+
+    `predict` is given which items are known, which are to be predicted, and a choice. The first of equals; `otherwise`
+    with fewer than two groups, or where no choice has a Spearman.
+    """
     fold = folds_of(groups, folds, rng)
     if len(np.unique(fold)) < 2:
-        return max(penalties)
-    best, best_value = max(penalties), -np.inf
-    for penalty in penalties:
+        return otherwise
+    best, best_value = otherwise, -np.inf
+    for choice in choices:
         predicted = np.empty(len(y))
         for k in np.unique(fold):
-            weights, base = ridge(z[fold != k], y[fold != k], penalty)
-            predicted[fold == k] = z[fold == k] @ weights + base
+            predicted[fold == k] = predict(fold != k, fold == k, choice)
         value = float(spearman(predicted, y))
         if value > best_value:
-            best, best_value = penalty, value
+            best, best_value = choice, value
     return best
 
 

@@ -17,9 +17,9 @@ def weighted_kendall(x: Array, y: Array) -> float:
 
     A pair of items weighs 1 / rank of the one + 1 / rank of the other (additive hyperbolic weights), ranks from 1 for
     the highest. The mean of two figures: items ranked by `x`, ties by `y`, and the reverse. Not defined for a constant
-    series, with fewer than two items, or with a nan.
+    series, with fewer than two items, or with a nan or an infinite number.
     """
-    if len(x) < 2 or np.isnan(x).any() or np.isnan(y).any():
+    if len(x) < 2 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     # Weights add, so what an item adds up over its pairs is all that is needed, and is the same for both rankings.
     agree, untied_x, untied_y = _pairs(x, y)

@@ -32,8 +32,11 @@ def codes(groups: Sequence[str]) -> NDArray[np.int64]:
 def group_weights(groups: Sequence[str], resamples: int, rng: np.random.Generator) -> Array:
     """Return how often each item counts in each resample, shape (resamples, items).
 
-    Each resample draws as many groups as there are, with replacement; an item counts as often as its group.
+    Each resample draws as many groups as there are, with replacement; an item counts as often as its group. Without
+    items the shape is (resamples, 0), and every measure is nan.
     """
+    if not len(groups):
+        return np.zeros((resamples, 0))
     member = codes(groups)
     count = int(member.max()) + 1
     draws = rng.integers(count, size=(resamples, count))

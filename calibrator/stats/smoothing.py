@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrator.stats.correlation import spearman
 from calibrator.stats.grouped import centred
-from calibrator.stats.linear import PENALTIES, folds_of, ridge
+from calibrator.stats.linear import PENALTIES, best_by_cv, ridge
 
 Array = NDArray[np.float64]
 
@@ -70,18 +69,11 @@ def smoothing_by_cv(
 
     The first of equals. With fewer than two groups there is nothing to leave out, and the largest penalty is returned.
     """
-    fold = folds_of(groups, folds, rng)
-    if len(np.unique(fold)) < 2:
-        return max(choices, key=lambda c: c.penalty)
-    best, best_value = max(choices, key=lambda c: c.penalty), -np.inf
-    for choice in choices:
-        predicted = np.empty(len(y))
-        for k in np.unique(fold):
-            predicted[fold == k] = smoothed(z[fold != k], y[fold != k], choice, at=z[fold == k])
-        value = float(spearman(predicted, y))
-        if value > best_value:
-            best, best_value = choice, value
-    return best
+
+    def predict(known: NDArray[np.bool_], new: NDArray[np.bool_], choice: Smoothing) -> Array:
+        return smoothed(z[known], y[known], choice, at=z[new])
+
+    return best_by_cv(choices, max(choices, key=lambda c: c.penalty), predict, y, groups, rng, folds)
 
 
 def centred_columns(z: Array, groups: Sequence[str], share: float) -> Array:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from calibrator.audit.copies import copy_findings
-from tests.audit.tables import Row, agreeing, annotated, rated, severities, subject
+from calibrator.audit.whole import quick_findings
+from calibrator.columns import Wanted, map_columns
+from tests.audit.tables import Row, agreeing, annotated, rated, relevance, severities, subject, table_of
 
 Judge = Callable[[list[float]], list[object]]
 
@@ -81,4 +83,89 @@ def test_two_aspects_with_the_same_ratings_are_a_warning() -> None:
     rows = with_judge(SCORES, list(SCORES), "coherence_score")
     found = copy_findings(subject(rows))
     assert severities(found) == ["warning"]
+    assert "another aspect" in found[0].message
+
+
+def unanimous(names: tuple[str, ...], form: str, digits: int | None = None, gaps: bool = False) -> list[Row]:
+    """Rows whose `score` is the mean or median of these columns, each of which is equal to it in most rows."""
+    rng = np.random.default_rng(3)
+    given = np.repeat(np.array(SCORES)[None], len(names), axis=0)
+    for k in range(0, 200, 13):
+        given[rng.integers(len(names)), k] = rng.integers(1, 6)
+    shown = given.copy()
+    if gaps:
+        shown[0, ::7] = np.nan
+    scores = np.nanmean(shown, axis=0) if form == "mean" else np.nanmedian(shown, axis=0)
+    rows = rated(list(scores if digits is None else np.round(scores, digits)), "score")
+    for name, column in zip(names, shown, strict=True):
+        for row, value in zip(rows, column, strict=True):
+            row[name] = "" if np.isnan(value) else value
+    return rows
+
+
+@pytest.mark.parametrize("names", [("r1", "r2", "r3"), ("anna", "ben", "cleo"), ("rater1", "rater2", "cleo")])
+@pytest.mark.parametrize(("form", "digits"), [("mean", None), ("mean", 0), ("mean", 2), ("median", None)])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_columns_a_score_is_made_of_are_its_annotators(
+    names: tuple[str, ...], form: str, digits: int | None, gaps: bool
+) -> None:
+    rows = unanimous(names, form, digits, gaps)
+    found = copy_findings(subject(rows))
+    assert severities(found) == ["warning"], found
+    assert f"--score {','.join(names)}" in found[0].message
+    table = table_of(rows)
+    told = quick_findings(table, map_columns(table, Wanted(), relevance()), relevance())
+    assert "grave" not in severities(told)
+
+
+def test_a_judge_beside_the_annotators_is_still_named() -> None:
+    rows = unanimous(("anna", "ben", "cleo"), "median")
+    for row in rows:
+        row["gpt-4/relevance"] = row["score"]
+    found = copy_findings(subject(rows))
+    assert sorted(severities(found)) == ["grave", "warning"]
+    assert "'anna'" not in next(f.message for f in found if f.severity == "grave")
+
+
+@pytest.mark.parametrize("names", [("gpt-4/1", "gpt-4/2", "gpt-4/3"), ("judge_a", "judge_b", "judge_c")])
+def test_the_mean_of_several_judges_is_a_judges(names: tuple[str, ...]) -> None:
+    assert severities(copy_findings(subject(unanimous(names, "median")))) == ["grave"]
+
+
+def test_a_copy_of_one_column_is_not_made_of_several() -> None:
+    rows = unanimous(("anna", "ben", "cleo"), "median")
+    for row in rows:
+        row["score"] = row["ben"]
+    found = copy_findings(subject(rows))
+    assert severities(found) == ["grave"]
+    assert "'ben' in 200 of 200 rows" in found[0].message
+
+
+@pytest.mark.parametrize(
+    "name", ["score_raw", "score_orig", "score_mean", "relevance", "human_relevance_1", "relevance_score_original"]
+)
+@pytest.mark.parametrize("column", ["score", "relevance_score"])
+def test_the_same_name_in_another_form_is_a_repetition(name: str, column: str) -> None:
+    rows = rated(list(SCORES), column)
+    for row, value in zip(rows, SCORES, strict=True):
+        row[name] = value
+    table = table_of(rows)
+    mapped = map_columns(table, Wanted(score=(column,)), relevance())
+    assert "grave" not in severities(quick_findings(table, mapped, relevance()))
+    assert "grave" not in severities(copy_findings(subject(rows)))
+
+
+def test_a_machines_score_is_no_other_form_of_the_rating() -> None:
+    for name in ("model_score", "judge_score", "auto-relevance", "gpt-4/relevance_score"):
+        assert severities(copy_findings(subject(with_judge(SCORES, list(SCORES), name)))) == ["grave"], name
+
+
+@pytest.mark.parametrize("name", ["coherence_score_a1", "coherence_2", "rater1_coherence", "coherence_score"])
+def test_another_aspects_ratings_are_no_judges(name: str) -> None:
+    rows = with_judge(SCORES, list(SCORES), name)
+    table = table_of(rows)
+    told = quick_findings(table, map_columns(table, Wanted(), relevance()), relevance())
+    assert [f.severity for f in told if f.check == "copies"] == ["warning"]
+    found = copy_findings(subject(rows))
+    assert set(severities(found)) == {"warning"}
     assert "another aspect" in found[0].message

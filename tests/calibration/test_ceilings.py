@@ -55,13 +55,27 @@ def test_a_copied_column_is_named() -> None:
     assert found.cautions == ("annotators 1 and 3 gave the same rating to every item and count as one",)
 
 
-def test_items_with_another_number_of_ratings_are_counted() -> None:
+def test_items_that_another_set_of_annotators_rated_are_counted() -> None:
     items = rated([0.5, 0.5, 0.5])
     for k in (3, 8, 20):
         items[k] = replace(items[k], ratings=items[k].ratings[:2])
+    items[30] = replace(items[30], raters=(0, 1, 3))
     found = part(items)
-    assert found.items == 117
-    assert found.cautions == ("3 items have another number of ratings and are left out",)
+    assert found.items == 116
+    assert found.cautions == ("4 items were rated by another set of annotators and are left out",)
+
+
+def test_annotators_are_named_by_their_columns_whoever_is_missing() -> None:
+    items = [replace(i, raters=(0, 2, 4)) for i in rated([0.1, 0.1, 2.0])]
+    (caution,) = part(items).cautions
+    assert "1 and 3: 0.9" in caution and "1 and 5: " in caution and "3 and 5: " in caution
+
+
+def test_there_is_no_share_of_an_agreement_that_may_be_none() -> None:
+    found = part(rated([0.5, 20.0], 60))
+    assert found.pairwise.low is not None and found.pairwise.low <= 0
+    assert found.one.value is not None
+    assert found.one_share.value is found.one_share.low is found.one_share.high is None
 
 
 def test_ratings_sorted_by_size_are_seen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -149,9 +150,12 @@ def test_optimism_is_by_how_much_dev_looked_better_than_test(tmp_path: Path, obj
     ready = replace(plain, split=replace(plain.split, test=Sealed(blurred)))
     outcome = calibrated(tmp_path, ready, objective=objective)
     found = outcome.result.optimism
-    dev, test = (value(outcome, side, "calibrated", objective) for side in ("dev", "test"))
+    # The winner as it was chosen, not its refit: the same rubric on both sides.
+    entry = next(json.loads(r) for r in (tmp_path).rglob("journal.jsonl").__next__().open() if '"validated"' in r)
+    dev, test = value(outcome, "dev", "calibrated", objective), entry["value"]["winner"]
     assert found == pytest.approx(test - dev if objective == "mae" else dev - test, abs=2e-6)
     assert found is not None and found > 0
+    assert test != pytest.approx(value(outcome, "test", "calibrated", objective), abs=1e-6)
 
 
 def test_few_groups_on_the_test_side_do_not_pass(tmp_path: Path) -> None:

@@ -49,10 +49,22 @@ def test_what_is_asked_stands(systems: str, kind: str) -> None:
     assert (found.kind, found.why) == (kind, "as asked")
 
 
-@pytest.mark.parametrize("systems, told", [("", "no systems"), ("a", "1 system,"), ("ab", "2 systems")])
+@pytest.mark.parametrize(
+    "systems, told", [("", "no systems are named"), ("a", "one system only"), ("ab", "the data names 2 systems")]
+)
 def test_new_systems_with_too_few_of_them_are_refused_with_both_options(systems: str, told: str) -> None:
     items = with_systems(systems=systems) if systems else make_items(240, 60)
-    with pytest.raises(ConfigError, match=f"--for: the data names {told}.*--system.*--for new-sources"):
+    with pytest.raises(ConfigError, match=f"--for: {told}.*--system.*--for new-sources"):
+        purpose(items, purpose="new-systems")
+
+
+def test_where_some_rows_name_no_system_nothing_can_be_told_of_new_ones() -> None:
+    """A row without a name may be anybody's: leaving a system out might leave its rows in."""
+    items = [replace(i, system=None if k % 10 == 0 else i.system) for k, i in enumerate(with_systems())]
+    found = purpose(items)
+    assert (found.kind, found.share) == ("new-sources", 0.0)
+    assert found.unchecked == "24 of 240 rows name no system"
+    with pytest.raises(ConfigError, match="24 of 240 rows name no system"):
         purpose(items, purpose="new-systems")
 
 
@@ -70,7 +82,7 @@ def test_where_systems_explain_the_ratings_and_nothing_else_does_they_are_taken_
     assert purpose(told, purpose="new-sources").share == 0
 
 
-@pytest.mark.parametrize("share, word", [(0.0, "plain"), (0.5, "mixed"), (1.0, "centred")])
+@pytest.mark.parametrize("share, word", [(0.0, "plain fit"), (0.5, "mixed fit"), (1.0, "centred fit")])
 def test_the_share_has_a_word(share: float, word: str) -> None:
     assert Purpose("new-systems", "as asked", 4, share).fit == word
 

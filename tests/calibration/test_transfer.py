@@ -48,7 +48,7 @@ def test_a_judge_that_knows_systems_by_their_habits_is_good_on_new_sources_and_b
     tmp_path: Path,
 ) -> None:
     part = calibrated(tmp_path, with_habits(), purpose="new-sources").result.systems
-    assert (part.purpose, part.why, part.fit, part.named) == ("new-sources", "as asked", "plain", 4)
+    assert (part.purpose, part.why, part.fit, part.named) == ("new-sources", "as asked", "plain fit", 4)
     assert part.new_sources is not None and part.new_systems is not None
     assert of(part.new_sources.pooled) > 0.8
     assert abs(of(part.new_sources.within)) < 0.25
@@ -220,7 +220,7 @@ def test_failures_are_left_out_of_the_figures() -> None:
     assert {line.system: line.unseen is None for line in part.lines} == {"a": True, "b": False, "c": False, "d": False}
 
 
-def test_items_without_a_system_beside_named_ones_are_one_line_of_their_own() -> None:
+def test_items_without_a_system_beside_named_ones_leave_nothing_to_tell() -> None:
     items = [replace(i, system=None if i.system == "d" else i.system) for i in with_systems(80, 20)]
     part = part_of(items, [(s, Says(0.0), 3.0) for s in ("", "a", "b", "c")])
-    assert [line.system for line in part.lines] == ["(not named)", "a", "b", "c"]
+    assert part.new_sources is None and part.new_systems is None and not part.lines

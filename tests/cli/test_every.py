@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from calibrator.calibration.config import RunConfig, make_config
+from calibrator.cli import every
+from calibrator.cli.work import Done
+from calibrator.errors import CalibrationError, ConfigError
 from calibrator.stats.permutation import holm
 from tests.conftest import Calibrate, make_items, rated_rows
 
@@ -45,6 +49,51 @@ def test_an_aspect_that_cannot_be_calibrated_is_told_and_passed_over(calibrate: 
     done = calibrate("run", "-a", "all", "-d", write_csv(rows), *QUICK)
     assert done.returncode == 0
     assert "coherence is left out" in done.stderr and "coherence" not in done.stdout.split("all rated aspects")[1]
+
+
+def test_quiet_is_a_line_for_each_aspect(calibrate: Calibrate, write_csv: Write) -> None:
+    done = calibrate("run", "-a", "all", "-d", write_csv(_two_aspects()), *QUICK, "-q")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert sorted(line.split(":")[0] for line in lines) == ["fluency", "relevance"]
+    assert all("p Holm" in line and line.endswith(".yaml") for line in lines)
+
+
+def test_an_aspect_without_a_fit_judge_is_passed_over(
+    write_csv: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
+        raise CalibrationError(f"nothing is fit for {config.aspect}")
+
+    monkeypatch.setattr(every, "start", fails)
+    config = make_config(aspect="all", data=str(write_csv(_two_aspects())))
+    with pytest.raises(ConfigError, match="no aspect"):
+        every.start_every(config, tmp_path, quiet=True, as_json=False)
+    assert capsys.readouterr().err.count("is left out: nothing is fit for") == 2
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(130)])
+def test_after_an_interrupt_it_is_said_what_is_not_done(
+    stop: BaseException,
+    write_csv: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stopped(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
+        seen.append(config.aspect)
+        if len(seen) == 1:
+            raise CalibrationError("nothing is fit")
+        raise stop
+
+    seen: list[str] = []
+    monkeypatch.setattr(every, "start", stopped)
+    config = make_config(aspect="all", data=str(write_csv(_two_aspects())))
+    with pytest.raises(SystemExit) as left:
+        every.start_every(config, tmp_path, quiet=False, as_json=False)
+    assert left.value.code == 130
+    told = capsys.readouterr().err
+    assert f"{seen[0]} is left out" in told and told.endswith(f"Not done yet: {seen[1]}\n")
 
 
 @pytest.mark.parametrize("option", [("--out", "x.yaml"), ("--score", "human.relevance")])

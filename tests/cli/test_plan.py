@@ -52,6 +52,28 @@ def test_what_the_user_expects(calibrate: Calibrate) -> None:
     assert widths[1][100] < widths[0][100]
 
 
+def test_little_data_promises_nothing(calibrate: Calibrate, write_csv: Callable[..., Path]) -> None:
+    write_csv(rated_rows(14, 14))
+    asked = ("plan", "--aspect", "neutral/relevance", "--data", "data.csv")
+    done = calibrate(*asked)
+    assert done.returncode == 0, done.stderr
+    few = r"caution: the pilot stands on (\d+) items in (\d+) groups, too few to expect anything from; "
+    (caution,) = [line for line in done.stdout.splitlines() if "pilot" in line]
+    assert re.match(few + r"say what you expect: --expect 0\.6$", caution)
+    assert "design effect 1" not in done.stdout and "test labels │" not in done.stdout
+    found = json.loads(calibrate(*asked, "--json").stdout)
+    assert found["expected"] == {"spearman": None, "said": False}
+    assert found["pilot"]["spearman"] == {"value": None, "low": None, "high": None}
+    assert found["pilot"]["design_effect"] is None
+    assert found["needed"] == {"half_width": 0.05, "test_labels": None, "rated_items": None}
+    assert {row["low"] for row in found["widths"]} == {None}
+    said = calibrate(*asked, "--expect", 0.6)
+    assert "Spearman 0.6, as given" in said.stdout and re.search(r"│ +400 │ 0\.\d", said.stdout)
+    assert [re.sub(few, "", line) for line in said.stdout.splitlines() if re.match(few, line)] == [
+        "the design effect is taken as 1, and intervals may come out wider"
+    ]
+
+
 @pytest.mark.parametrize("wrong", ["1", "1.2", "-1", "nan"])
 def test_what_is_no_correlation_is_refused(calibrate: Calibrate, wrong: str) -> None:
     done = calibrate("plan", "--aspect", "relevance", "--expect", wrong)

@@ -285,7 +285,7 @@ def test_a_judge_for_new_systems_wants_systems(calibrate: Calibrate, write_csv: 
     done = calibrate("run", "-a", "relevance", "-d", "data.csv", "--for", "new-systems", *QUICK)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("calibrate: --for: the data names no systems") and "--system" in line
+    assert line.startswith("calibrate: --for: no systems are named") and "--system" in line
     assert not (tmp_path / "runs").exists()
 
 

@@ -74,6 +74,49 @@ def test_fewer_than_two_annotators_have_no_ceiling() -> None:
     assert ceiling(rated(np.hstack([values, values])), 0, QUICK) is None  # one annotator, written down twice
 
 
+def test_the_set_of_annotators_with_the_most_items_counts() -> None:
+    _, values = simulated(90, 3, 0.6)
+    full = rated(values)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    # 30 items by each pair, and 8 of those by (0, 2) twice: all have two ratings, of three pairs of people.
+    items = [
+        replace(i, ratings=tuple(i.ratings[r] for r in pairs[k % 3]), raters=pairs[k % 3]) for k, i in enumerate(full)
+    ]
+    more = [replace(i, id=f"{i.id}+") for i in items[1:24:3]]
+    found, own = ceiling([*items, *more], 0, QUICK), [*items[1::3], *more]
+    assert found is not None
+    first, second = (np.array([i.ratings[k] for i in own]) for k in (0, 1))
+    assert found.pairs == pytest.approx({(0, 2): float(spearman(first, second))})
+    assert (found.items, found.left_out, found.annotators) == (38, 60, 2)
+    judge = share([*items, *more], np.arange(98.0), 0, QUICK)
+    assert judge is not None and judge.items == 38
+
+
+def test_of_sets_with_as_many_items_the_larger_counts_and_the_order_never_matters() -> None:
+    _, values = simulated(60, 4, 0.6)
+    sets = ((0, 1), (0, 2, 3), (1, 2, 3))
+    items = [
+        replace(i, ratings=tuple(i.ratings[r] for r in sets[k % 3]), raters=sets[k % 3])
+        for k, i in enumerate(rated(values))
+    ]
+    found, turned = ceiling(items, 0, QUICK), ceiling(items[::-1], 0, QUICK)
+    assert found is not None and turned is not None
+    assert set(found.pairs) == set(turned.pairs) == {(0, 2), (0, 3), (2, 3)}
+    assert (found.items, found.left_out) == (20, 40)
+
+
+def test_a_judge_is_compared_with_the_annotators_of_the_ceiling_whatever_failed() -> None:
+    _, values = simulated(60, 3, 0.6)
+    sets = [(0, 1)] * 32 + [(1, 2)] * 28
+    items = [
+        replace(i, ratings=tuple(i.ratings[r] for r in s), raters=s) for i, s in zip(rated(values), sets, strict=True)
+    ]
+    scores = values.mean(axis=1)
+    scores[:10] = np.nan  # fewer of the first pair are left than of the second
+    judge = share(items, scores, 0, QUICK)
+    assert judge == share(items[10:32], scores[10:32], 0, QUICK)
+
+
 def test_items_with_another_number_of_ratings_are_left_out() -> None:
     _, values = simulated(60, 3, 0.6)
     items = rated(values)
@@ -155,6 +198,17 @@ def test_a_judge_that_knows_the_truth_has_the_whole_of_what_is_reachable() -> No
     assert judge.one_share.value == pytest.approx(1 / np.sqrt(0.5), abs=0.05)
     for name in ("one", "one_share", "rest", "rest_share", "mean", "mean_share"):
         assert encloses(getattr(judge, name)), name
+
+
+def test_there_is_no_share_of_what_may_be_nothing() -> None:
+    truth, values = simulated(40, 3, 0.02)
+    found, judge = ceiling(rated(values), 0, QUICK), share(rated(values), truth, 0, QUICK)
+    assert found is not None and judge is not None
+    assert found.pairwise.low < 0 < found.pairwise.high
+    for name in ("one_share", "rest_share", "mean_share"):
+        interval = getattr(judge, name)
+        assert np.isnan([interval.value, interval.low, interval.high]).all(), name
+    assert np.isfinite([judge.one.value, judge.rest.value, judge.mean.value]).all()
 
 
 def test_a_share_is_on_the_items_the_judge_scored() -> None:

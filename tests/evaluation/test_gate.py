@@ -29,7 +29,7 @@ def test_a_judge_that_meets_every_condition_passes_without_a_word() -> None:
         ),
         (
             Interval(0.1, NAN, NAN), RHO, 20, False,
-            "the gain over 'zero-shot' is 0.100 [nan, nan], its lower end not above 0",
+            "the gain over 'zero-shot' is 0.100 [–, –], its lower end not above 0",
         ),
         (
             Interval(NAN, NAN, NAN), RHO, 20, False,
@@ -45,6 +45,16 @@ def test_a_judge_that_meets_every_condition_passes_without_a_word() -> None:
 def test_each_condition_alone_is_told(gain: Interval, rho: Interval, groups: int, fell_back: bool, reason: str) -> None:
     found = gate(gain, rho, groups, "zero-shot", fell_back)
     assert (found.passed, found.reasons) == (False, (reason,))
+
+
+def test_a_grave_fault_of_the_data_never_passes() -> None:
+    found = gate(GAIN, RHO, 20, "zero-shot", faults=["the ratings are a judge's"])
+    assert found.reasons == ("a grave fault of the data: the ratings are a judge's",)
+
+
+def test_it_is_said_on_what_the_correlation_was_measured() -> None:
+    found = gate(GAIN, Interval(0.3, 0.2, 0.4), 20, "zero-shot", where=" on new systems")
+    assert found.reasons == ("the correlation with the humans on new systems is 0.300 [0.200, 0.400], below 0.4",)
 
 
 def test_all_that_is_missed_is_told() -> None:

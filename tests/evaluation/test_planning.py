@@ -159,6 +159,21 @@ def test_items_that_measure_alike_have_no_pilot_but_a_plan() -> None:
     assert math.isnan(found.expected) and found.needed is None and math.isnan(found.own.low)
     said = outlook(alike, 20, 0, 0.5, resamples=QUICK)
     assert said.needed == labels_for(0.5, 0.05, said.pilot.design_effect)
-    one_group = outlook([replace(i, group="g") for i in alike], 20, 0, 0.5, resamples=QUICK)
-    assert math.isnan(one_group.pilot.rho.value) and math.isnan(one_group.pilot.design_effect)
-    assert one_group.needed == labels_for(0.5, 0.05)
+
+
+@pytest.mark.parametrize(("count", "groups"), [(9, 3), (49, 20), (200, 9), (60, 1)])
+def test_a_small_pilot_says_nothing(count: int, groups: int) -> None:
+    known = make_items(count, groups)
+    found = outlook(known, 40, 0, resamples=QUICK)
+    assert found.pilot.too_small and (found.pilot.items, found.pilot.groups) == (count, groups)
+    assert np.isnan([found.expected, found.pilot.rho.value, found.pilot.design_effect, found.own.low]).all()
+    assert found.needed is None and found.rated is None
+    said = outlook(known, 40, 0, 0.5, resamples=QUICK)
+    assert said.needed == labels_for(0.5, 0.05)
+    assert said.own == expected_interval(0.5, 40)
+
+
+def test_fifty_items_in_ten_groups_are_a_pilot() -> None:
+    found = outlook(make_items(50, 10), 20, 0, resamples=QUICK)
+    assert not found.pilot.too_small
+    assert math.isfinite(found.expected) and found.needed is not None

@@ -232,3 +232,17 @@ def test_mean_difference_is_that_of_all_pairs(x: list[float]) -> None:
 
 def test_mean_difference_with_a_gap_is_undefined() -> None:
     assert math.isnan(mean_difference(np.array([1.0, nan, 2.0])))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+def test_infinite_ratings_have_no_agreement(infinite: float) -> None:
+    a, b = np.array([1.0, 2, infinite, 4, nan]), np.array([1.0, 3, infinite, 4, infinite])
+    for level in LEVELS:
+        if level != "ratio" or infinite > 0:
+            assert math.isnan(krippendorff_alpha(np.array([a, b]), level))
+    for weights in (None, "linear", "quadratic"):
+        assert math.isnan(cohen_kappa(a, b, weights))  # type: ignore[arg-type]
+    assert math.isnan(quadratic_weighted_kappa(b, a))
+    assert math.isnan(fleiss_kappa(np.array([[math.inf, 1.0], [1.0, 2.0]])))
+    assert cohen_kappa(a[[0, 1, 3, 4]], b[[0, 1, 3, 4]]) == cohen_kappa(a[[0, 1, 3]], b[[0, 1, 3]])

@@ -235,3 +235,12 @@ def test_draws_of_a_series_with_a_nan_are_nan_and_of_the_others_not() -> None:
     assert np.isnan(found[0]).all()
     assert found[1] == pytest.approx([0.8, 0.8])
     assert np.isnan(spearman_draws(scores[:, ::-1], scores[0], np.ones((2, 4)))).all()
+
+
+def test_pearson_sees_a_small_spread_on_a_large_offset() -> None:
+    x, y = 1e11 + np.arange(4.0), np.array([1.0, 3, 2, 5])
+    assert float(pearson(x, y)) == pytest.approx(by_scipy("pearson", x, y), abs=1e-9)
+    assert pearson(x, y, np.ones((2, 4))) == pytest.approx(by_scipy("pearson", x, y), abs=1e-9)
+    rounding = np.array([0.3, 0.1 + 0.2, 0.3, 0.1 + 0.2])
+    assert math.isnan(float(pearson(rounding, y)))
+    assert np.isnan(pearson(x, y, np.array([[0.0, 0, 0, 3], [0, 2, 0, 0]]))).all()

@@ -116,3 +116,10 @@ def test_ndcg_refuses_what_it_cannot_mean() -> None:
         ndcg(np.array([1.0, -1]), np.array([1.0, 2]))
     with pytest.raises(ValueError, match="1 place"):
         ndcg(np.array([1.0, 2]), np.array([1.0, 2]), at=0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_an_infinite_number_has_no_weighted_tau(infinite: float) -> None:
+    x, y = np.array([1.0, infinite, infinite, 2]), np.arange(4.0)
+    assert np.isnan(weighted_kendall(x, y)) and np.isnan(weighted_kendall(y, x))

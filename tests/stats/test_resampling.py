@@ -285,3 +285,9 @@ def test_bca_misses_the_truth_about_equally_often_on_both_sides() -> None:
     plain, corrected = missed("percentile"), missed("bca")
     assert sum(corrected) <= 0.10
     assert abs(corrected[0] - corrected[1]) <= abs(plain[0] - plain[1]) + 0.02
+
+
+def test_no_items_have_no_weights() -> None:
+    weights = group_weights([], 7, np.random.default_rng(0))
+    assert weights.shape == (7, 0)
+    assert np.isnan(resampled(pearson, np.empty(0), np.empty(0), weights)).all()

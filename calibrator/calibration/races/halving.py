@@ -16,6 +16,7 @@ from calibrator.calibration.races.estimates import Estimates, estimates, failing
 
 KEEP = 0.5
 HOPELESS = 0.05
+LIKELY = 0.5  # no more than 2 k candidates can have a greater chance of the top k, but for ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,15 @@ class Halving:
         return Decision(score, (*stops, *(stop_of(found, i, course) for i in going if i not in stays)))
 
     def _staying(self, found: Estimates, course: Course) -> set[int]:
+        """Return the places of those that go on; who more likely than not belongs to the top k is one of them."""
         by_chance = sorted(found.ranked(), key=lambda i: -found.chances[i])
         racing = [i for i in by_chance if found.standings[i].judged < len(course.blocks)]
         through = len(by_chance) - len(racing)
         least = max(0, course.k - through)
         most = max(least, -int(-len(racing) * self.keep // 1))
         worth = sum(found.chances[i] >= self.hopeless for i in racing)
-        return set(racing[: max(least, min(most, worth))])
+        likely = min(2 * course.k, sum(found.chances[i] > LIKELY for i in racing))
+        return set(racing[: max(least, min(most, worth), likely)])
 
 
 def most_judgments(candidates: int, ends: Sequence[int], k: int, keep: float = KEEP) -> int:
@@ -58,7 +61,7 @@ def most_judgments(candidates: int, ends: Sequence[int], k: int, keep: float = K
     total, before, racing = 0, 0, candidates
     for end in ends:
         total += racing * (end - before)
-        before, racing = end, min(racing, max(k, -int(-racing * keep // 1)))
+        before, racing = end, min(racing, max(2 * k, -int(-racing * keep // 1)))
     return total
 
 
