@@ -126,7 +126,8 @@ def _words(name: str) -> set[str]:
 
 def _rates(name: str, aspect: str) -> bool:
     """Whether a column is named as the rating of an aspect, or as what one annotator gave for it."""
-    if name == aspect or name in {p.format(aspect) for p in RATING}:
+    words = _words(aspect)
+    if name in {p.format(aspect) for p in RATING} or (words & _words(name) and _words(name) <= words | _FORMS):
         return True
     a = re.escape(aspect)
     after = rf"(?:human[_.])?{a}(?:_score|_rating)?[_.]{_WHO}?_?\d+"

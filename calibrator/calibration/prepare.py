@@ -115,7 +115,7 @@ def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> tuple[Dataset
     Raises DataError for a grave finding, unless the configuration says to go on in spite of it.
     """
     mapped = map_columns(source.table, config.columns.over(source.wanted), aspect)
-    dataset = rated_items(source.table, mapped, aspect.scale, source.name)
+    dataset = rated_items(source.table, mapped, aspect.scale, source.name, lenient=config.force)
     findings = quick_findings(source.table, mapped, aspect, source.name)
     grave = [f.message for f in findings if f.severity == "grave"]
     if grave and not config.force:

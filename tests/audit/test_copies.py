@@ -95,8 +95,8 @@ def unanimous(names: tuple[str, ...], form: str, digits: int | None = None, gaps
     shown = given.copy()
     if gaps:
         shown[0, ::7] = np.nan
-    scores = np.nanmean(shown, axis=0) if form == "mean" else np.nanmedian(shown, axis=0)
-    rows = rated(list(scores if digits is None else np.round(scores, digits)), "score")
+    scores = np.asarray(np.nanmean(shown, axis=0) if form == "mean" else np.nanmedian(shown, axis=0))
+    rows = rated((scores if digits is None else np.round(scores, digits)).tolist(), "score")
     for name, column in zip(names, shown, strict=True):
         for row, value in zip(rows, column, strict=True):
             row[name] = "" if np.isnan(value) else value

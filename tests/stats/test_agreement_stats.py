@@ -242,7 +242,7 @@ def test_infinite_ratings_have_no_agreement(infinite: float) -> None:
         if level != "ratio" or infinite > 0:
             assert math.isnan(krippendorff_alpha(np.array([a, b]), level))
     for weights in (None, "linear", "quadratic"):
-        assert math.isnan(cohen_kappa(a, b, weights))  # type: ignore[arg-type]
+        assert math.isnan(cohen_kappa(a, b, weights))
     assert math.isnan(quadratic_weighted_kappa(b, a))
     assert math.isnan(fleiss_kappa(np.array([[math.inf, 1.0], [1.0, 2.0]])))
     assert cohen_kappa(a[[0, 1, 3, 4]], b[[0, 1, 3, 4]]) == cohen_kappa(a[[0, 1, 3]], b[[0, 1, 3]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from itertools import product
 
 import numpy as np
@@ -132,15 +131,6 @@ def test_permutations_in_which_a_measure_is_not_defined_count_as_large() -> None
     x, other, y = np.array([1.0, 2]), np.array([2.0, 1]), np.array([1.0, 2])
     found = paired_permutation(pearson, x, other, y, ["a", "b"], 200, np.random.default_rng(13), "raw")
     assert found == 1
-
-
-def test_two_thousand_permutations_of_300_items_take_well_under_a_second() -> None:
-    rng = np.random.default_rng(14)
-    y = rng.integers(1, 6, 300).astype(float)
-    x, other = y + rng.standard_normal((2, 300))
-    begin = time.perf_counter()
-    paired_permutation(spearman, x, other, y, [str(k // 3) for k in range(300)], 2000, rng)
-    assert time.perf_counter() - begin < 3  # 0.3 s; room for a busy machine
 
 
 def test_holm_by_hand() -> None:
