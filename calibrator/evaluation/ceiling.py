@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from calibrator.records import Item
 from calibrator.stats.agreement import spearman_brown
-from calibrator.stats.correlation import pearson, weighted_ranks
+from calibrator.stats.correlation import weighted_correlation, weighted_ranks
 from calibrator.stats.resampling import PART, Interval, group_weights, percentile_interval
 
 Array = NDArray[np.float64]
@@ -221,8 +221,8 @@ def _humans(ratings: _Ratings, weights: Array) -> dict[str, Array]:
     parts = []
     for part in _cut(weights, 2 * k):
         own = [weighted_ranks(ratings.values[:, j], part) for j in range(k)]
-        pairs = {f"{i},{j}": pearson(own[i], own[j], part) for i, j in combinations(range(k), 2)}
-        rest = [pearson(own[j], weighted_ranks(rests[j], part), part) for j in range(k)]
+        pairs = {f"{i},{j}": weighted_correlation(own[i], own[j], part) for i, j in combinations(range(k), 2)}
+        rest = [weighted_correlation(own[j], weighted_ranks(rests[j], part), part) for j in range(k)]
         parts.append({**pairs, "pairwise": _mean(list(pairs.values())), "rest": _mean(rest)})
     found = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
     # Below 0, where chance may take it, the best estimate of a reliability is 0.
@@ -242,7 +242,12 @@ def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array
     parts = []
     for part in _cut(weights, 2):
         own = weighted_ranks(judged, part)
-        parts.append({m: _mean([pearson(own, weighted_ranks(x, part), part) for x in xs]) for m, xs in marks.items()})
+        parts.append(
+            {
+                m: _mean([weighted_correlation(own, weighted_ranks(x, part), part) for x in xs])
+                for m, xs in marks.items()
+            }
+        )
     judge = {name: np.concatenate([p[name] for p in parts]) for name in marks}
     humans = _humans(ratings, weights)
     shares = {f"{name}_share": _ratio(judge[name], humans[rival]) for name, rival in RIVALS.items()}

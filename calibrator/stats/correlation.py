@@ -41,8 +41,11 @@ def weighted_ranks(x: Array, weights: Array) -> Array:
     return ranks
 
 
-def _moments(x: Array, y: Array, weights: Array) -> Array:
-    """Return the weighted correlation of numbers that are not far from 0 beside their spread."""
+def weighted_correlation(x: Array, y: Array, weights: Array) -> Array:
+    """Return Pearson's r in each resample, shape (b,), of series (n,), or (b, n) that differ between the resamples.
+
+    For numbers that are not far from 0 beside their spread, as ranks are.
+    """
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         dx = x - (weights * x).sum(axis=1, keepdims=True) / total
@@ -58,7 +61,7 @@ def _moments(x: Array, y: Array, weights: Array) -> Array:
 def pearson(x: Array, y: Array, weights: Array | None = None) -> Array:
     """Pearson's r, -1 to 1; a series that varies by less than 1e-13 of its size only by rounding, and has none."""
     counts = np.ones((1, len(x))) if weights is None else weights
-    r: Array = _moments(_from_mean(x), _from_mean(y), counts)
+    r: Array = weighted_correlation(_from_mean(x), _from_mean(y), counts)
     return np.asarray(r[0]) if weights is None else r
 
 
@@ -73,8 +76,8 @@ def _from_mean(x: Array) -> Array:
 def spearman(x: Array, y: Array, weights: Array | None = None) -> Array:
     """Spearman's rho with average ranks for ties, -1 to 1."""
     if weights is None:
-        return np.asarray(_moments(ranks(x), ranks(y), np.ones((1, len(x))))[0])
-    return _moments(weighted_ranks(x, weights), weighted_ranks(y, weights), weights)
+        return np.asarray(weighted_correlation(ranks(x), ranks(y), np.ones((1, len(x))))[0])
+    return weighted_correlation(weighted_ranks(x, weights), weighted_ranks(y, weights), weights)
 
 
 def spearman_draws(scores: Array, human: Array, weights: Array) -> Array:
