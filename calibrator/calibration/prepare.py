@@ -121,7 +121,7 @@ def _dataset(config: RunConfig, source: Source, aspect: Aspect) -> tuple[Dataset
     if grave and not config.force:
         more = f" (and {len(grave) - 1} more: `calibrate data audit` lists them)" if len(grave) > 1 else ""
         raise DataError(f"{grave[0]}{more}; --force goes on in spite of it")
-    told = tuple(f.message for f in findings if f.severity != "note")
+    told = tuple(f.message for f in findings if f.severity == "warning")
     return replace(dataset, warnings=dataset.warnings + told), tuple(grave)
 
 

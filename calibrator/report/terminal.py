@@ -61,6 +61,8 @@ def show_plan(
         say(console, f"models    judge {config.model}, drafter {' + '.join(config.drafters)}{cap}")
         tokens = f"about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g})"
         say(console, f"cost      up to {calls:,} calls, {tokens}")
+    for fault in prepared.faults:
+        say(console, f"fault     {fault}", "red")
     for warning in prepared.warnings:
         say(console, f"warning   {warning}", "yellow")
 
