@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from calibrator.calibration.config import RunConfig
@@ -28,7 +28,7 @@ class Purpose:
 
     `share`, 0 to 1, of each system's mean is taken off before what is fitted is fitted and what is chosen is chosen;
     `fitted` says that something is fitted. `unchecked` is why agreement on new systems cannot be measured, empty if it
-    can.
+    can. `strange` are systems that the test side may hold and train and dev do not: new ones to any judge.
     """
 
     kind: Kind
@@ -37,6 +37,7 @@ class Purpose:
     share: float
     fitted: bool = True
     unchecked: str = ""
+    strange: frozenset[str] = frozenset()
 
     @property
     def fit(self) -> str:
@@ -54,7 +55,12 @@ def purpose_of(config: RunConfig, prepared: Prepared) -> Purpose:
     is wanted and cannot be had.
     """
     known = prepared.split.train + prepared.split.dev
-    systems = len({i.system for i in known if i.system})
+    named = {i.system for i in known if i.system}
+    strange = frozenset(i.system for i in _all_items(prepared) if i.system) - named
+    return replace(_purpose(config, prepared, known, len(named)), strange=strange)
+
+
+def _purpose(config: RunConfig, prepared: Prepared, known: Sequence[Item], systems: int) -> Purpose:
     fitted = config.model is None
     unchecked = _unchecked(prepared, known, systems)
     if config.purpose == NEW_SYSTEMS and (unchecked or systems < FEWEST_SYSTEMS):
@@ -72,9 +78,14 @@ def purpose_of(config: RunConfig, prepared: Prepared) -> Purpose:
     return Purpose(NEW_SYSTEMS, why, systems, share, fitted, PAPER if config.protocol == "paper" else "")
 
 
+def _all_items(prepared: Prepared) -> tuple[Item, ...]:
+    """Return the items of all sides; only the names of their systems are looked at here."""
+    return (*prepared.dataset.items, *(prepared.test.items if prepared.test else ()))
+
+
 def _unchecked(prepared: Prepared, known: Sequence[Item], systems: int) -> str:
     """Return why it cannot be measured how a judge does on new systems, empty if it can."""
-    items = (*prepared.dataset.items, *(prepared.test.items if prepared.test else ()))
+    items = _all_items(prepared)
     unnamed = sum(not i.system for i in items)
     if unnamed == len(items):
         return "no systems are named in the data; --system names their column"

@@ -61,12 +61,12 @@ class SystemLine(_Part):
     """One system on the test side.
 
     `seen` and `unseen`: the measure on its items by the judge, and by one that was made without the system; `without`:
-    the measure over the items of all others.
+    the measure over the items of all others. A system that train and dev do not hold is not seen.
     """
 
     system: str
     items: int
-    seen: Figure
+    seen: Figure | None
     unseen: Figure | None
     without: float | None
 

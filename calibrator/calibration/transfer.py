@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -44,23 +45,31 @@ def systems_part(
     )
     if one or "" in names:
         return told
-    seen = _by_system(scores_of(verdicts), items, measure, seed, resamples)
+    scores = np.where([i.system in purpose.strange for i in items], np.nan, scores_of(verdicts))
+    seen = _by_system(scores, items, measure, seed, resamples)
     unseen = None
     if without is not None:
         unseen = _by_system(_left_out(names, without, items), items, measure, seed, resamples)
+    figures = {"new_sources": _figures(seen) if len(seen.systems) > 1 else None}
+    figures["new_systems"] = None if unseen is None else _figures(unseen)
+    return told.model_copy(update=figures | {"lines": _lines(items, seen, unseen)})
+
+
+def _lines(items: Sequence[Item], seen: BySystem, unseen: BySystem | None) -> tuple[SystemLine, ...]:
+    """Return a line for each system; those that no judge has seen have no figure but that of a new system."""
+    known = {line.system: figure(line.figure) for line in seen.systems}
     alone = {} if unseen is None else {line.system: figure(line.figure) for line in unseen.systems}
-    lines = tuple(
+    counts = Counter(i.system or "" for i in items)
+    return tuple(
         SystemLine(
-            system=line.system,
-            items=line.items,
-            seen=figure(line.figure),
-            unseen=alone.get(line.system),
-            without=rounded(seen.without[line.system]),
+            system=name,
+            items=counts[name],
+            seen=known.get(name),
+            unseen=alone.get(name),
+            without=rounded(seen.without.get(name)),
         )
-        for line in seen.systems
+        for name in sorted(counts)
     )
-    figures = {"new_sources": _figures(seen), "new_systems": unseen and _figures(unseen), "lines": lines}
-    return told.model_copy(update=figures)
 
 
 def _left_out(names: Sequence[str], without: Without, items: Sequence[Item]) -> Array:

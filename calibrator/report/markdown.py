@@ -103,8 +103,8 @@ def _systems(result: RunResult) -> list[str]:
         return ["## By system\n", *told]
     lines = [f"| system | items | {result.objective} | judged without it | all but it |", "|---|---|---|---|---|"]
     for line in part.lines:
-        unseen = "–" if line.unseen is None else cell(line.unseen)
-        lines.append(f"| {line.system} | {line.items} | {cell(line.seen)} | {unseen} | {number_of(line.without)} |")
+        seen, unseen = ("–" if figure is None else cell(figure) for figure in (line.seen, line.unseen))
+        lines.append(f"| {line.system} | {line.items} | {seen} | {unseen} | {number_of(line.without)} |")
     return ["## By system\n", *told, *lines, ""]
 
 

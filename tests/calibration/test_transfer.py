@@ -170,8 +170,21 @@ def test_a_system_that_only_the_test_side_has_besides_another_is_told_without_a_
     group = prepared(items).split.test.unseal(1)[0].group
     named = [replace(i, system="b" if i.group == group else "a") for i in items]
     part = calibrated(tmp_path, named).result.systems
-    assert part.new_sources is not None
-    assert part.new_systems is None
+    assert part.new_sources is None and part.new_systems is None
+    assert {line.system: (line.seen is None, line.unseen is None) for line in part.lines} == {
+        "a": (False, True),
+        "b": (True, True),
+    }
+
+
+def test_systems_that_train_and_dev_do_not_hold_are_no_new_sources() -> None:
+    items = with_systems(80, 20)
+    purpose = replace(FOUR, strange=frozenset("ab"))
+    part = part_of(items, [(s, Says(0.0), 3.0) for s in "abcd"], purpose)
+    assert {line.system: line.seen is None for line in part.lines} == {"a": True, "b": True, "c": False, "d": False}
+    assert part.new_sources is not None and part.new_systems is not None
+    everybody = part_of(items, [(s, Says(0.0), 3.0) for s in "abcd"], replace(FOUR, strange=frozenset("abcd")))
+    assert everybody.new_sources is None and everybody.new_systems is not None
 
 
 @dataclass(frozen=True)
