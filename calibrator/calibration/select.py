@@ -12,7 +12,7 @@ from calibrator.calibration.races.blocks import block_order
 from calibrator.calibration.races.driver import Race, Wanted, race
 from calibrator.calibration.races.halving import Halving
 from calibrator.errors import CalibrationError
-from calibrator.evaluation.agreement import failures_of, scores_of
+from calibrator.evaluation.agreement import failures_of, scores_of, systems_of
 from calibrator.evaluation.aim import Aim
 from calibrator.records import Candidate, Item, Judgment, Verdict
 
@@ -23,7 +23,7 @@ def course_over(items: Sequence[Item], aim: Aim, k: int, seed: int, *, whole: bo
     The blocks and the resamples follow from the items and the seed.
     """
     human = np.array([i.human for i in items], dtype=float)
-    draws = aim.over(human, [i.system or "" for i in items])
+    draws = aim.over(human, systems_of(items))
     blocks = (tuple(range(len(items))),) if whole else block_order(items, seed)
     groups = [i.group for i in items]
     return make_course(human, groups, blocks, k, draws, np.random.default_rng(seed), most_failures=most_failures)

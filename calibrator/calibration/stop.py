@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibrator.calibration.races.base import FEW_GROUPS
-from calibrator.evaluation.agreement import scores_of
+from calibrator.calibration.races.base import units_of
+from calibrator.evaluation.agreement import scores_of, systems_of
 from calibrator.evaluation.aim import Aim
 from calibrator.records import Candidate, Item
 from calibrator.stats.resampling import group_weights
@@ -20,7 +20,7 @@ def gained(before: Candidate, after: Candidate, items: Sequence[Item], aim: Aim,
     """Whether the best candidate after a round betters the one before it by more than noise.
 
     It does if it has the higher objective in at least `SURE` of the bootstrap resamples of dev, paired, over groups
-    (over items where there are fewer than `FEW_GROUPS`).
+    (over items where these are few; see `races.base.units_of`).
     """
     scores = np.array([scores_of(before.verdicts), scores_of(after.verdicts)])
     both = np.flatnonzero(np.isfinite(scores).all(axis=0)).tolist()
@@ -28,8 +28,6 @@ def gained(before: Candidate, after: Candidate, items: Sequence[Item], aim: Aim,
         return False
     shared = [items[k] for k in both]
     human = np.array([i.human for i in shared], dtype=float)
-    groups = [i.group for i in shared]
-    units = groups if len(set(groups)) >= FEW_GROUPS else [str(k) for k in both]
-    weights = group_weights(units, RESAMPLES, np.random.default_rng(seed))
-    draws = aim.draws(scores[:, both], human, [i.system or "" for i in shared], weights)
+    weights = group_weights(units_of([i.group for i in shared]), RESAMPLES, np.random.default_rng(seed))
+    draws = aim.draws(scores[:, both], human, systems_of(shared), weights)
     return bool((draws[1] > draws[0]).mean() >= SURE)

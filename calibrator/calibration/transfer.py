@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import SystemFigures, SystemLine, SystemsPart, figure, rounded
-from calibrator.evaluation.agreement import scores_of
+from calibrator.evaluation.agreement import scores_of, systems_of
 from calibrator.evaluation.systems import BySystem, by_system
 from calibrator.judges.base import Judge
 from calibrator.records import Item, Verdict
@@ -33,7 +33,7 @@ def systems_part(
     resamples: int,
 ) -> SystemsPart:
     """Return the agreement on `items` by system: that of `verdicts`, and that of judges made `without` each system."""
-    names = sorted({i.system or "" for i in items})
+    names = sorted(set(systems_of(items)))
     one = "the test side holds one system only" if len(names) < 2 else ""
     told = SystemsPart(
         purpose=purpose.kind,
@@ -59,7 +59,7 @@ def _lines(items: Sequence[Item], seen: BySystem, unseen: BySystem | None) -> tu
     """Return a line for each system; those that no judge has seen have no figure but that of a new system."""
     known = {line.system: figure(line.figure) for line in seen.systems}
     alone = {} if unseen is None else {line.system: figure(line.figure) for line in unseen.systems}
-    counts = Counter(i.system or "" for i in items)
+    counts = Counter(systems_of(items))
     return tuple(
         SystemLine(
             system=name,
@@ -77,7 +77,7 @@ def _left_out(names: Sequence[str], without: Without, items: Sequence[Item]) -> 
     scores = np.full(len(items), np.nan)
     levels = []
     for name in names:
-        places = [k for k, i in enumerate(items) if (i.system or "") == name]
+        places = [k for k, system in enumerate(systems_of(items)) if system == name]
         judge, level = without(name)
         levels.append(level)
         scores[places] = scores_of(judge.judge([items[k] for k in places])) - level
@@ -88,7 +88,7 @@ def _by_system(scores: Array, items: Sequence[Item], measure: str, seed: int, re
     scored = np.flatnonzero(np.isfinite(scores)).tolist()
     kept = [items[k] for k in scored]
     human = np.array([i.human for i in kept], dtype=float)
-    systems, groups = [i.system or "" for i in kept], [i.group for i in kept]
+    systems, groups = systems_of(kept), [i.group for i in kept]
     return by_system(scores[scored], human, systems, groups, seed, measure, resamples)
 
 

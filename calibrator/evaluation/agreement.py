@@ -115,6 +115,11 @@ def scores_of(verdicts: Sequence[Verdict | None]) -> Array:
     return np.array([v.score if isinstance(v, Judgment) else np.nan for v in verdicts], dtype=float)
 
 
+def systems_of(items: Sequence[Item]) -> list[str]:
+    """Return the name of each item's system, "" where it names none."""
+    return [i.system or "" for i in items]
+
+
 def failures_of(verdicts: Sequence[Verdict | None]) -> dict[str, int]:
     """Return how many failures there are of each reason."""
     return dict(Counter(v.reason for v in verdicts if isinstance(v, Failure)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrator.evaluation.agreement import systems_of
 from calibrator.records import Item, Judgment, Verdict
 from calibrator.stats.correlation import MEASURES, kendall, objective, pearson, ranks, spearman_draws
 from calibrator.stats.grouped import centred
@@ -40,7 +41,7 @@ class Aim:
         """Return the figure on those of `items` whose verdict is a score."""
         scored = [(v.score, i) for v, i in zip(verdicts, items, strict=True) if isinstance(v, Judgment)]
         human = np.array([i.human for _, i in scored], dtype=float)
-        return self.value(np.array([s for s, _ in scored]), human, [i.system or "" for _, i in scored])
+        return self.value(np.array([s for s, _ in scored]), human, systems_of([i for _, i in scored]))
 
     def draws(self, scores: Array, human: Array, systems: Sequence[str], weights: Array) -> Array:
         """Return the figure of scores (c, n) in each row of weights (b, n), shape (c, b), higher is better.

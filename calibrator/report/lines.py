@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from calibrator.calibration.result import RunResult, SystemFigures
+from calibrator.evaluation.gate import FEWEST_GROUPS
 from calibrator.export import number_of
 from calibrator.judges.frozen import Figure
 from calibrator.report.console import told_p
 
-FEW_GROUPS, FEWEST_GROUPS = 20, 5
+FEW_GROUPS = 20
 LEVEL = 0.05
 
 

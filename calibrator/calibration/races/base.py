@@ -103,6 +103,11 @@ class Rule(Protocol):
         """
 
 
+def units_of(groups: Sequence[str]) -> Sequence[str]:
+    """Return what a resample draws: the items' groups, or each item by itself if there are fewer than `FEW_GROUPS`."""
+    return groups if len(set(groups)) >= FEW_GROUPS else [str(i) for i in range(len(groups))]
+
+
 def make_course(
     human: Array,
     groups: Sequence[str],
@@ -121,6 +126,5 @@ def make_course(
         raise ValueError("blocks must hold every item of dev once, and none may be empty")
     if k < 1:
         raise ValueError(f"a race looks for 1 candidate at least, not {k}")
-    units = groups if len(set(groups)) >= FEW_GROUPS else [str(i) for i in range(len(human))]
-    weights = group_weights(units, resamples, rng)
+    weights = group_weights(units_of(groups), resamples, rng)
     return Course(human, tuple(tuple(b) for b in blocks), k, draws, weights, most_failures)
