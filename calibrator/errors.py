@@ -98,13 +98,23 @@ class ModelMissing(ModelError):  # noqa: N818 - says what is the matter
 
 
 class ModelUnavailable(ModelError):  # noqa: N818 - says what is the matter
-    """A fault that may pass. `retry_after` is how many seconds the server asked to wait, None if it did not say."""
+    """A fault that may pass.
+
+    `retry_after` is how many seconds the server asked to wait, None if it did not say; `overload` that fewer requests
+    at a time may help; `charged` that the request may have been worked on, and be paid for, all the same.
+    """
 
     retryable = True
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, overload: bool = False, charged: bool = True
+    ) -> None:
+        self.retry_after, self.overload, self.charged = retry_after, overload, charged
         super().__init__(message)
+
+    def told(self, message: str) -> ModelUnavailable:
+        """Return the same fault in other words."""
+        return ModelUnavailable(message, self.retry_after, overload=self.overload, charged=self.charged)
 
 
 class CacheError(CalibratorError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from calibrator.records import Message, Usage
-from calibrator.texts import digest
 
 Finish = Literal["stop", "length", "refused"]
 
@@ -26,13 +27,28 @@ class ChatRequest:
     """What a model is asked.
 
     `sample` tells repeated draws of the same request apart. `schema` is a JSON schema (as JSON text) that the reply
-    should follow; a server that can hold its model to it does so, and others are asked without it.
+    should follow; a server that can hold its model to it does so, and others are asked without it. `logprobs` is how
+    many alternatives of each token, with their log-probabilities, are wanted (0: none); it does not change the reply.
     """
 
     messages: tuple[Message, ...]
     sampling: Sampling = Sampling()
     sample: int = 0
     schema: str | None = None
+    logprobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a reply with its natural log-probability; `top` are the likeliest in its place, itself among them.
+
+    Servers may give fewer of them than were wanted, and leave the token itself out. `top` is kept only where a digit
+    is among them, which is all that a score needs.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,8 @@ class ChatReply:
     `finish` is "stop" for a whole reply, "length" for one that was cut off, and "refused" where the server would not
     put the request to the model (it is too long for the context, or a filter held it back): `detail` then says why and
     `text` is empty. `cost` is in US dollars, None where it is not known. `calls` is how many requests were sent for
-    it: more than one after retries, none if it was in store.
+    it: more than one after retries, none if it was in store. `tokens` are there where log-probabilities were wanted and
+    the server gave them. `served` is what the server calls the model that answered, "" if it does not say.
     """
 
     text: str
@@ -51,6 +68,12 @@ class ChatReply:
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     calls: int = 1
+    tokens: tuple[Token, ...] = ()
+    served: str = ""
+
+    def answers(self, request: ChatRequest) -> bool:
+        """Whether a stored reply is all that `request` wants: one without log-probabilities may lack them."""
+        return not request.logprobs or bool(self.tokens) or not self.text
 
 
 class Model(Protocol):
@@ -76,15 +99,52 @@ class Model(Protocol):
 
 
 def request_key(identity: str, request: ChatRequest) -> str:
-    """Return the digest a reply is stored under: model and endpoint, messages, sampling, sample; nothing else."""
-    return digest({"model": identity, **asdict(request)})
+    """Return the digest a reply is stored under: model and endpoint, messages, sampling, sample; nothing else.
+
+    What a reply is read for has no part in it: neither `logprobs` nor a score mode.
+    """
+    sampling = request.sampling
+    said = [[m.role, m.content] for m in request.messages]
+    drawn = [sampling.temperature, sampling.max_tokens, sampling.seed, request.sample, request.schema]
+    return hashlib.sha256(_text([identity, said, drawn]).encode()).hexdigest()  # ASCII: any text can be keyed
+
+
+_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def reply_to_json(reply: ChatReply) -> dict[str, Any]:
-    """Return a reply as a JSON object."""
-    return asdict(reply)
+    """Return a reply as a JSON object, without what is as usual."""
+    usage = reply.usage
+    value: dict[str, Any] = {
+        "text": reply.text,
+        "finish": reply.finish,
+        "usage": [usage.prompt, usage.completion, usage.cached],
+        "cost": reply.cost,
+        "calls": reply.calls,
+    }
+    if reply.detail:
+        value["detail"] = reply.detail
+    if reply.tokens:
+        value["tokens"] = [[t.text, t.logprob, *([list(map(list, t.top))] if t.top else [])] for t in reply.tokens]
+    if reply.served:
+        value["served"] = reply.served
+    return value
 
 
 def reply_from_json(value: Mapping[str, Any]) -> ChatReply:
-    """Return the reply of a JSON object. Raises KeyError or TypeError if it is none."""
-    return ChatReply(**{**value, "usage": Usage(**value["usage"])})
+    """Return the reply of a JSON object. Raises KeyError, TypeError or ValueError if it is none."""
+    prompt, completion, cached = value["usage"]
+    return ChatReply(
+        value["text"],
+        value["finish"],
+        value.get("detail", ""),
+        Usage(prompt, completion, cached),
+        value["cost"],
+        value["calls"],
+        tuple(_token(*token) for token in value["tokens"]) if "tokens" in value else (),
+        value.get("served", ""),
+    )
+
+
+def _token(text: str, logprob: float, top: Sequence[Sequence[Any]] = ()) -> Token:
+    return Token(text, logprob, tuple((t, p) for t, p in top))

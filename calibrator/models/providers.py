@@ -92,7 +92,10 @@ class ProviderModel:
         # litellm takes what it cannot name for a connection fault; a key that is missing says so in its text.
         if isinstance(error, passing) and "api_key" not in problem.lower():
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
-            raise ModelUnavailable(f"{self.id}: {problem}", retry_after(headers.get("retry-after"))) from None
+            overload = isinstance(error, faults.RateLimitError | faults.ServiceUnavailableError | faults.Timeout)
+            charged = not isinstance(error, faults.RateLimitError | faults.ServiceUnavailableError)
+            wait = retry_after(headers.get("retry-after"))
+            raise ModelUnavailable(f"{self.id}: {problem}", wait, overload=overload, charged=charged) from None
         if isinstance(error, faults.BadRequestError) and (held := refusal(problem)):
             return held
         raise ModelError(f"{self.id}: {problem}") from None

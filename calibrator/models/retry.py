@@ -40,7 +40,7 @@ class Retrying:
                     calls += 1
                     reply = await self._model.complete(request)
         except ModelUnavailable as error:
-            raise ModelUnavailable(f"{error} (given up after {calls} tries)", error.retry_after) from None
+            raise error.told(f"{error} (given up after {calls} tries)") from None
         return replace(reply, calls=calls)
 
     async def close(self) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from calibrator.errors import ModelError, ModelUnavailable
-from calibrator.models.base import ChatReply, ChatRequest, Finish
+from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
 from calibrator.records import Usage
 
 TOO_LONG, FILTERED = "the prompt is too long for the model's context", "the server's content filter held it back"
 _TOO_LONG = ("exceed_context_size", "context_length_exceeded", "context length", "context size", "context window")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_OVERLOAD = frozenset({408, 429, 503, 504, 524, 529})
+_LATE = frozenset({408, 504, 524})  # the model may be at work on it
+_QUOTA = "insufficient_quota"  # OpenAI's word for an account without money, which no waiting mends
 SEEDS = 2**31  # servers take a seed of 32 bits with a sign
+LEAST = -9999.0  # what OpenAI gives for a token that is next to impossible
 
 
 def request_body(request: ChatRequest, model: str, *, structured: bool = False) -> dict[str, Any]:
@@ -30,6 +34,8 @@ def request_body(request: ChatRequest, model: str, *, structured: bool = False) 
     }
     if sampling.seed is not None:
         body["seed"] = sampling.seed % SEEDS
+    if request.logprobs:
+        body |= {"logprobs": True, "top_logprobs": request.logprobs}
     if structured and request.schema is not None:
         form = {"name": "reply", "strict": True, "schema": json.loads(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -43,14 +49,36 @@ def reply_of(body: Mapping[str, Any]) -> ChatReply:
         message, reason = choice["message"], choice.get("finish_reason")
         text = message.get("content") or message.get("refusal") or ""
         usage = _usage(body.get("usage") or {})
+        tokens = _tokens((choice.get("logprobs") or {}).get("content") or ())
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         raise ModelUnavailable("the answer holds no reply") from None
     if not isinstance(text, str):
         raise ModelUnavailable("the reply is no text")
+    served = body.get("model")
+    served = _whole(served) if isinstance(served, str) else ""
     if reason == "content_filter":
-        return ChatReply("", "refused", FILTERED, usage)
+        return ChatReply("", "refused", FILTERED, usage, served=served)
     finish: Finish = "length" if reason == "length" else "stop"
-    return ChatReply(_whole(text), finish, usage=usage)
+    return ChatReply(_whole(text), finish, usage=usage, tokens=tokens, served=served)
+
+
+def _tokens(content: Sequence[Mapping[str, Any]]) -> tuple[Token, ...]:
+    return tuple(token_of(t["token"], t["logprob"], _top(t.get("top_logprobs") or ())) for t in content)
+
+
+def _top(listed: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
+    return ((t["token"], t["logprob"]) for t in listed)
+
+
+def token_of(text: str, logprob: float, top: Iterable[tuple[str, float]]) -> Token:
+    """Return a token as replies keep it. Raises TypeError or ValueError for what is no text or no number."""
+    kept = tuple((_whole(t), _bounded(p)) for t, p in top)
+    return Token(_whole(text), _bounded(logprob), kept if any(c.isdigit() for t, _ in kept for c in t) else ())
+
+
+def _bounded(logprob: float) -> float:
+    """Return a log-probability as a finite number: servers write minus infinity in several ways."""
+    return round(min(0.0, float(logprob)), 6) if logprob > LEAST else LEAST
 
 
 def _whole(text: str) -> str:
@@ -91,9 +119,10 @@ def answer_of(status: int, headers: Mapping[str, str], raw: bytes) -> ChatReply:
         if held is not None:
             return held
     message = f"HTTP {status}: {problem}"
-    if status in _PASSING:
-        raise ModelUnavailable(message, retry_after(headers.get("Retry-After")))
-    raise ModelError(message)
+    if status not in _PASSING or (status == 429 and _QUOTA in problem):
+        raise ModelError(message)
+    overload, charged = status in _OVERLOAD, status in _LATE
+    raise ModelUnavailable(message, retry_after(headers.get("Retry-After")), overload=overload, charged=charged)
 
 
 def _json(raw: bytes) -> Mapping[str, Any]:
