@@ -1,8 +1,4 @@
-"""What a run leaves behind: `runs/<id>/` with config, journal, result and report, and the ledger of looks.
-
-Resume is replay: `Journal.once` returns what the journal already holds under a key and only otherwise works it out,
-and what is worked out is on disk before it is used.
-"""
+"""What a run leaves behind: `runs/<id>/` with config, journal, result and report, and the ledger of looks."""
 
 from __future__ import annotations
 
@@ -12,155 +8,16 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calibrator.errors import RunError
+from calibrator.files import append_line, locked, read_lines, write_whole
+from calibrator.journal import Journal, Tally
 
 LEDGER = "ledger.jsonl"
-
-
-def append_line(path: Path, record: Mapping[str, Any], *, wait: bool = True) -> None:
-    """Append one JSON line and `wait` until it is on disk. Raises RunError if the place cannot be written to."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-            file.flush()
-            if wait:
-                os.fsync(file.fileno())
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-@contextlib.contextmanager
-def locked(path: Path, busy: str | None = None) -> Iterator[None]:
-    """Hold the file at `path` (made if need be); the system frees it when the process ends, however it ends.
-
-    Waits for its turn, or, with `busy`, raises RunError with that message if another process holds it. On systems
-    without `fcntl` nothing is held.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a")
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
-        except BlockingIOError:
-            raise RunError(busy or "") from None
-        yield
-
-
-def read_lines(path: Path, keys: Set[str] = frozenset()) -> list[dict[str, Any]]:
-    """Return the JSON lines of a file; a torn last line (the writer was killed) is cut off, on disk too.
-
-    Raises RunError if the file cannot be read, or another line is damaged or lacks one of `keys`.
-    """
-    try:
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            with path.open("r+b") as file:
-                file.truncate(len(whole))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    records = []
-    for number, line in enumerate(whole.splitlines(), 1):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            record = None
-        if not isinstance(record, dict) or not keys <= set(record):
-            raise RunError(f"{path}, line {number}: damaged; move the file away if it cannot be mended")
-        records.append(record)
-    return records
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all. Raises RunError if the place cannot be written to."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-class Journal:
-    """The append-only record of a run: one JSON line for each thing that happened, found again by its key."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._known = {r["key"]: r["value"] for r in read_lines(path, {"key", "value"})}
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def get(self, key: str) -> Any:
-        """Return the JSON value that stands under `key`, None if there is none."""
-        return self._known.get(key)
-
-    def items(self) -> ItemsView[str, Any]:
-        """Return all keys with their values, oldest first."""
-        return self._known.items()
-
-    def put(self, key: str, value: Any) -> None:
-        """Write a JSON value down under a key that is not there yet.
-
-        The system has it when this returns, so that no end of the process loses it; it is not waited for the disk,
-        which thousands of short replies could not afford.
-        """
-        append_line(self.path, {"key": key, "value": value}, wait=False)
-        self._known[key] = value
-
-    def once(self, key: str, compute: Callable[[], Any]) -> Any:
-        """Return the JSON value that stands under `key`; if there is none, compute it and write it down first."""
-        return next(self.each([key], lambda _: [compute()]))
-
-    def each(self, keys: Sequence[str], compute: Callable[[Sequence[int]], Iterable[Any]]) -> Iterator[Any]:
-        """Yield the value of each key; `compute` gives, in order, those of the places that are not there yet.
-
-        Each is written down, and on disk, before it is yielded.
-        """
-        missing = [place for place, key in enumerate(keys) if key not in self._known]
-        fresh = iter(compute(missing) if missing else ())
-        for key in keys:
-            if key not in self._known:
-                value = next(fresh)
-                append_line(self.path, {"key": key, "value": value})
-                self._known[key] = value
-            yield self._known[key]
-
-
-class Tally:
-    """A count that outlives any end of the process: a file with one byte for each thing counted."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def count(self) -> int:
-        """Return how many were counted."""
-        return self._path.stat().st_size if self._path.exists() else 0
-
-    def add(self) -> None:
-        """Count one more. Raises RunError if the place cannot be written to."""
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                file.write(b".")
-        except OSError as error:
-            raise RunError(f"{self._path}: cannot be written: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +36,7 @@ class Run:
         return Journal(self.folder / "journal.jsonl")
 
     def calls(self) -> Tally:
-        """Return the count of calls that were made to models."""
+        """Return what calls to models took."""
         return Tally(self.folder / "calls")
 
     def config(self) -> dict[str, Any]:

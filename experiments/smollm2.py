@@ -25,7 +25,7 @@ from calibrator.calibration.purpose import purpose_of
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of
 from calibrator.models.build import Access, Connections
-from calibrator.models.cache import cache_folder
+from calibrator.models.replies import cache_folder
 from calibrator.records import Item
 from calibrator.store import Ledger, create_run
 

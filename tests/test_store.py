@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from calibrator.errors import RunError
-from calibrator.store import Journal, Ledger, Run, all_runs, create_run, find_run, read_lines, write_whole
+from calibrator.files import read_lines, write_whole
+from calibrator.journal import Journal
+from calibrator.store import Ledger, Run, all_runs, create_run, find_run
 
 
 def test_what_is_in_the_journal_is_not_worked_out_again(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from calibrator.columns import Wanted
 from calibrator.drafting.llm import MAX_TOKENS as DRAFT_TOKENS
 from calibrator.errors import ConfigError
 from calibrator.judges.llm import MAX_TOKENS
-from calibrator.models.budget import parse_budget
+from calibrator.judges.modes import ScoreMode, TextMode, parse_mode
+from calibrator.models.build import DEADLINE, Access, make_access
 from calibrator.models.names import anchored_name, check_name
 from calibrator.validation import checked, first_fault, load_yaml
 
@@ -22,6 +23,8 @@ Protocol = Literal["default", "paper"]
 Select = Literal["race", "full"]
 SPELT = {"purpose": "for"}  # options that are called otherwise
 CRITERIA = "criteria"
+# How models are asked; these settings are for models only.
+ACCESS = ("budget", "concurrency", "rpm", "tpm", "timeout", "price", "model_arg", "batch")
 WITH_MODEL = {"trials": 4, "top_k": 3, "rounds": 2, "refinements": 4}
 
 
@@ -66,8 +69,9 @@ class RunConfig(BaseModel):
     `top_k` are refined `refinements` times each, in at most `rounds` rounds. `inputs` are digests of what the run
     depends on besides, filled in when it starts. `select` says whether candidates are raced or all scored on all of
     dev, `purpose` (`--for`) what the judge is for, `keep` that the rubric is handed over even where it does not beat
-    the best baseline on dev. `force` lets data pass in which the audit found grave faults. `budget`, `concurrency` and
-    `cache` change what a run costs and how long it takes, and not what it finds.
+    the best baseline on dev. `force` lets data pass in which the audit found grave faults. `score_mode` says how a
+    score is got from replies (see `judges.modes`), `model_arg` what the engine of vllm-local/ is told. The rest of
+    `ACCESS`, and `cache`, change what a run costs and how long it takes, and not what it finds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,8 +97,15 @@ class RunConfig(BaseModel):
     drafter: str | None = None
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     draft_tokens: int = Field(default=DRAFT_TOKENS, ge=1)
+    score_mode: str = TextMode.name
+    model_arg: dict[str, str] = {}
     budget: str | None = None
     concurrency: int | None = Field(default=None, ge=1)
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
+    timeout: float = Field(default=DEADLINE, gt=0)
+    price: str | None = None
+    batch: bool = False
     cache: bool = True
     shots: tuple[float, ...] | None = Field(default=None, min_length=1)
     trials: int = Field(default=8, ge=1)
@@ -129,9 +140,14 @@ class RunConfig(BaseModel):
         return named or (self.model or CRITERIA,)
 
     @property
-    def calls(self) -> int | None:
-        """The cap on calls, None where there is none."""
-        return parse_budget(self.budget) if self.budget is not None else None
+    def mode(self) -> ScoreMode:
+        """How a score is got from replies."""
+        return parse_mode(self.score_mode)
+
+    def access(self, cache: Path | None) -> Access:
+        """Return how models may be used; `cache` is the folder of stored replies. Raises ConfigError."""
+        given = {name: getattr(self, name) for name in ACCESS}
+        return make_access(cache if self.cache else None, **given)
 
     @field_validator("temperature")
     @classmethod
@@ -162,14 +178,18 @@ def check_models(config: RunConfig) -> None:
         if writers:
             problem = f"{writers[0]} writes free text, which the embedded judge cannot measure"
             raise ConfigError(f"--drafter: {problem}; name a model that judges too: --model {writers[0]}")
-        asked = [o for o, v in (("--budget", config.budget), ("--concurrency", config.concurrency)) if v is not None]
-        if asked:
-            raise ConfigError(f"{asked[0]}: the embedded judge asks no model; name one: --model openai/gpt-4o-mini")
+        for field in ("score_mode", *ACCESS):
+            if getattr(config, field) != RunConfig.model_fields[field].get_default():
+                option = f"--{field.replace('_', '-')}"
+                raise ConfigError(f"{option}: the embedded judge asks no model; name one: --model openai/gpt-4o-mini")
     if len(set(config.drafters)) < len(config.drafters):
         raise ConfigError(f"--drafter: '{config.drafter}' names one twice")
     if CRITERIA not in config.drafters and any(s <= 1 for s in config.shots or ()):
         raise ConfigError("--shots: a model is shown a number of exemplars, e.g. 3,5,8; fractions are for criteria")
-    _ = config.calls  # says what is wrong with it
+    for name in (config.model or "", *config.drafters) if config.batch else ():
+        if name != CRITERIA and not name.startswith("openai/"):
+            raise ConfigError(f"--batch: {name or 'the embedded judge'} has no Batch API; it is for openai/<model>")
+    _ = config.access(None), config.mode  # say what is wrong with them
 
 
 def anchored(config: RunConfig) -> RunConfig:

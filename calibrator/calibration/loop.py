@@ -31,10 +31,11 @@ from calibrator.evaluation.agreement import failures_of, scores_of
 from calibrator.evaluation.aim import Aim
 from calibrator.evaluation.curve import SIZES, labels_used
 from calibrator.evaluation.gate import gate
+from calibrator.journal import Journal
 from calibrator.judges.base import Judge
 from calibrator.judges.frozen import FrozenJudge, VerdictFile
 from calibrator.records import Candidate, Item, Judgment
-from calibrator.store import Journal, Ledger, Run
+from calibrator.store import Ledger, Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from calibrator.drafting.llm import LLMDrafter
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.judges.llm import METHOD, LLMJudge
+from calibrator.judges.modes import SAMPLE_TEMPERATURE
 from calibrator.judges.wording import in_words
 from calibrator.models.base import Sampling
 from calibrator.models.build import Connections
@@ -122,7 +123,8 @@ def with_model(
     if config.model is None:
         raise ValueError("the configuration names no model")
     client = connections.client(config.model)
-    sampling = Sampling(max_tokens=config.max_tokens)
+    mode = config.mode
+    sampling = Sampling(SAMPLE_TEMPERATURE if mode.draws > 1 else 0.0, config.max_tokens)
     drafters: list[tuple[Drafter, tuple[float, ...]]] = []
     for name in config.drafters:
         made = (
@@ -133,7 +135,7 @@ def with_model(
         drafters.append((made, _sizes(config, name)))
 
     def judge(rubric: Rubric) -> Judge:
-        return LLMJudge(client, score_prompt(aspect, in_words(rubric), roles), aspect, sampling, told)
+        return LLMJudge(client, score_prompt(aspect, in_words(rubric), roles), aspect, sampling, told, mode)
 
     def baselines(known: Sequence[Item]) -> dict[str, Contender]:
         start = Rubric(aspect.ref, ())

@@ -54,12 +54,18 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a run is, at most; `tokens` are those of all prompts by an estimate, None if no model is asked."""
+    """How much work a run is, at most.
+
+    `tokens` are those of all prompts by an estimate, None if no model is asked; `calls` are those to models and
+    `reply_tokens` the most that they may write.
+    """
 
     drafts: int
     refinements: int
     judgments: int
     tokens: int | None
+    calls: int = 0
+    reply_tokens: int = 0
 
 
 def prepare(config: RunConfig) -> Prepared:
@@ -149,7 +155,16 @@ def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
     # The zero-shot judge on dev; it and the calibrated one on test, and those chosen without a system.
     systems = len({i.system for i in prepared.dataset.items if i.system}) > 1
     judgments += development_size(config, prepared) + (3 if systems else 2) * len(prepared.split.test)
-    return Plan(drafts, refinements, judgments, prompt_tokens(prepared, method, config.trials, refinements, judgments))
+    asked = judgments * config.mode.draws
+    written = drafts + refinements if any(isinstance(d, LLMDrafter) for d, _ in method.drafters) else 0
+    return Plan(
+        drafts,
+        refinements,
+        judgments,
+        prompt_tokens(prepared, method, config.trials, refinements, asked),
+        asked + written,
+        asked * config.max_tokens + written * config.draft_tokens,
+    )
 
 
 def _search_judgments(config: RunConfig, prepared: Prepared, drafts: int, rounds: int, refinements: int) -> int:

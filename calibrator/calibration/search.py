@@ -30,9 +30,10 @@ from calibrator.codec import verdicts_from_json, verdicts_to_json, written_from_
 from calibrator.drafting.base import RefineRequest
 from calibrator.errors import CalibrationError
 from calibrator.evaluation.aim import Aim
+from calibrator.journal import Journal
 from calibrator.judges.base import Judge
+from calibrator.judges.together import judge_together
 from calibrator.records import Candidate, Disagreement, Item, NoRubric, Rubric, Stopped, Verdict, Written
-from calibrator.store import Journal
 
 Request = TypeVar("Request")
 
@@ -196,20 +197,22 @@ class Search:
         """Return the verdicts of each of (candidate, block), enter them under `verdicts`, and tell of them."""
         last = max(len(course.prefixes[block + 1]) for _, block in wanted)
         self.progress.phase(f"scoring ({phase}), {last} of {len(self.dev)} items", len(wanted), last)
+        keys = [f"verdicts/{name}/{block}" for name, block in wanted]
+
+        def judged(missing: Sequence[int]) -> Iterator[object]:
+            """Everything that is not in the journal at once: a model is kept busy to the end of the round."""
+            pairs = [wanted[k] for k in missing]
+            given = judge_together([(judges[n], [self.dev[k] for k in course.blocks[b]]) for n, b in pairs])
+            return map(verdicts_to_json, given)
+
         results = []
-        for name, block in wanted:
-            places = course.blocks[block]
-            judge = partial(self._judged, judges[name], [self.dev[k] for k in places])
-            given = verdicts_from_json(self.journal.once(f"verdicts/{name}/{block}", judge))
+        for (name, block), value in zip(wanted, self.journal.each(keys, judged), strict=True):
+            given, places = verdicts_from_json(value), course.blocks[block]
             for place, verdict in zip(places, given, strict=True):
                 verdicts[name][place] = verdict
             results.append(given)
             self.progress.advance(len(places))
         return results
-
-    @staticmethod
-    def _judged(judge: Judge, items: Sequence[Item]) -> object:
-        return verdicts_to_json(judge.judge(items))
 
 
 def gains_by_move(candidates: Sequence[Candidate]) -> dict[str, list[float]]:

@@ -16,8 +16,8 @@ def export(
     """Write a frozen judge in a form that people or other tools take."""
     from calibrator.errors import ConfigError
     from calibrator.export import EXPORTS
+    from calibrator.files import write_whole
     from calibrator.judges.frozen import find_frozen, read_frozen
-    from calibrator.store import write_whole
 
     if to not in EXPORTS:
         raise ConfigError(f"--to: '{to}' is none of {', '.join(EXPORTS)}")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrator import __version__
-from calibrator.cli import aspects, data, export, gate, plan, resume, run, runs, score
+from calibrator.cli import aspects, cache, data, export, gate, plan, resume, run, runs, score
 from calibrator.errors import CalibratorError
 from calibrator.texts import visible
 
@@ -29,6 +29,7 @@ app.command("score")(score.score)
 app.command("export")(export.export)
 app.command("aspects")(aspects.aspects)
 app.add_typer(data.app, name="data")
+app.add_typer(cache.app, name="cache")
 
 
 def _version(wanted: bool) -> None:

@@ -29,10 +29,28 @@ Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standa
 
 MODELS = "Models"
 Budget = Annotated[
-    str | None, typer.Option(help="Stop cleanly after so many calls: 2000calls.", rich_help_panel=MODELS)
+    str | None, typer.Option(help="Never lay out more: 2000calls, 100ktok or 5usd.", rich_help_panel=MODELS)
 ]
 Concurrency = Annotated[
-    int | None, typer.Option(help="Requests in flight; 16, and 1 for local/.", rich_help_panel=MODELS)
+    int | None,
+    typer.Option(help="Most requests in flight; else what the server bears (1 for local/).", rich_help_panel=MODELS),
+]
+Rpm = Annotated[float | None, typer.Option(help="Most requests a minute.", rich_help_panel=MODELS)]
+Tpm = Annotated[float | None, typer.Option(help="Most tokens a minute.", rich_help_panel=MODELS)]
+Timeout = Annotated[float | None, typer.Option(help="Seconds that a request may take; 600.", rich_help_panel=MODELS)]
+Price = Annotated[
+    str | None,
+    typer.Option(help="US dollars a million tokens of prompt/reply: 0.15/0.60.", rich_help_panel=MODELS),
+]
+Batch = Annotated[
+    bool | None,
+    typer.Option("--batch", help="Ask openai/ models through the Batch API: half the price.", rich_help_panel=MODELS),
+]
+ModelArg = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model-arg", help="For the engine of vllm-local/, key=value; may be repeated.", rich_help_panel=MODELS
+    ),
 ]
 Cache = Annotated[
     bool | None,
@@ -78,16 +96,20 @@ def columns(
         "system": system,
         "id": identifier,
         "score": tuple(c.strip() for c in score.split(",") if c.strip()) if score else None,
-        "inputs": dict(_pair(i) for i in inputs) if inputs else None,
+        "inputs": pairs("--input", inputs, "name=column") or None,
     }
     return {k: v for k, v in named.items() if v is not None}
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, column = text.partition("=")
-    if not (name and equals and column):
-        raise ConfigError(f"--input: '{text}' is not name=column")
-    return name, column
+def pairs(option: str, texts: list[str] | None, form: str) -> dict[str, str]:
+    """Return what stands on the two sides of each `=`. Raises ConfigError, which names the option and the form."""
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise ConfigError(f"{option}: '{text}' is not {form}")
+        found[name] = value
+    return found
 
 
 def numbers(option: str, text: str | None) -> tuple[float, ...] | None:

@@ -16,6 +16,10 @@ def resume(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Another place for the frozen judge.")] = None,
     budget: o.Budget = None,
     concurrency: o.Concurrency = None,
+    rpm: o.Rpm = None,
+    tpm: o.Tpm = None,
+    timeout: o.Timeout = None,
+    price: o.Price = None,
     cache: o.Cache = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -24,7 +28,8 @@ def resume(
     from calibrator.cli.work import again, tell
     from calibrator.store import find_run
 
-    changed = {"out": out, "budget": budget, "concurrency": concurrency, "cache": cache}
+    changed = {"out": out, "budget": budget, "concurrency": concurrency, "rpm": rpm, "tpm": tpm}
+    changed |= {"timeout": timeout, "price": price, "cache": cache}
     given = {k: v for k, v in changed.items() if v is not None}
     done = again(find_run(runs_dir, name), given, quiet=quiet or as_json)
     tell(done, quiet=quiet, as_json=as_json)

@@ -87,8 +87,21 @@ def run(
     draft_tokens: Annotated[
         int | None, typer.Option(help="Most tokens of a drafter's reply.", rich_help_panel=o.MODELS)
     ] = None,
+    score_mode: Annotated[
+        str | None,
+        typer.Option(
+            help="text (what the reply states), expected (weighted by log-probabilities) or sample:5 (mean of 5).",
+            rich_help_panel=o.MODELS,
+        ),
+    ] = None,
+    model_arg: o.ModelArg = None,
     budget: o.Budget = None,
     concurrency: o.Concurrency = None,
+    rpm: o.Rpm = None,
+    tpm: o.Tpm = None,
+    timeout: o.Timeout = None,
+    price: o.Price = None,
+    batch: o.Batch = None,
     cache: o.Cache = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the frozen judge goes.")] = None,
     runs_dir: o.Runs = Path("runs"),
@@ -127,8 +140,15 @@ def run(
         "drafter": drafter,
         "max_tokens": max_tokens,
         "draft_tokens": draft_tokens,
+        "score_mode": score_mode,
+        "model_arg": o.pairs("--model-arg", model_arg, "key=value") or None,
         "budget": budget,
         "concurrency": concurrency,
+        "rpm": rpm,
+        "tpm": tpm,
+        "timeout": timeout,
+        "price": price,
+        "batch": batch,
         "cache": cache,
         "out": out,
     }

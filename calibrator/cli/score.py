@@ -29,14 +29,35 @@ def score(
     ] = None,
     budget: o.Budget = None,
     concurrency: o.Concurrency = None,
+    rpm: o.Rpm = None,
+    tpm: o.Tpm = None,
+    timeout: o.Timeout = None,
+    price: o.Price = None,
+    batch: o.Batch = None,
+    model_arg: o.ModelArg = None,
     cache: o.Cache = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Score texts with a frozen judge: two columns are added, the score and why there is none."""
     from calibrator.calibration.config import ColumnNames
-    from calibrator.cli.scoring import Use, score_with
+    from calibrator.cli.scoring import score_with
     from calibrator.columns import Wanted
+    from calibrator.models.build import DEADLINE, make_access
+    from calibrator.models.replies import cache_folder
 
     named = ColumnNames.model_validate(o.columns(source, output, None, None, None, None, None, inputs))
-    use = Use(model, budget, concurrency, cache is not False)
-    score_with(file, rubric, named.over(Wanted()), use, out=out, column=column, encoding=encoding, quiet=quiet)
+    access = make_access(
+        None if cache is False else cache_folder(),
+        budget=budget,
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        timeout=timeout or DEADLINE,
+        price=price,
+        model_arg=o.pairs("--model-arg", model_arg, "key=value"),
+        batch=bool(batch),
+    )
+    wanted = named.over(Wanted())
+    score_with(
+        file, rubric, wanted, access, model=model, out=out, column=column, encoding=encoding, quiet=quiet
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from dataclasses import dataclass
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -14,42 +15,32 @@ from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ModelError
 from calibrator.judges.build import load_judge
-from calibrator.judges.scoring import score_file
-from calibrator.models.budget import parse_budget
+from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
-from calibrator.models.cache import cache_folder
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Verdict
 from calibrator.report.console import make_console, say, tell_aside
+from calibrator.store import Run
 
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How the model of an LLM judge is to be used: another name for it, cap on calls, requests in flight, cache."""
-
-    model: str | None = None
-    budget: str | None = None
-    concurrency: int | None = None
-    cache: bool = True
-
-    def access(self) -> Access:
-        """Return it as models take it. Raises ConfigError if the cap is none."""
-        calls = parse_budget(self.budget) if self.budget is not None else None
-        return Access(self.concurrency, calls, cache_folder() if self.cache else None)
+KEPT = "nothing is lost: the same command goes on with the replies that came"
 
 
 def score_with(
     file: Path,
     rubric: str,
     wanted: Wanted,
-    use: Use,
+    access: Access,
     *,
+    model: str | None,
     out: Path | None,
     column: str | None,
     encoding: str | None,
     quiet: bool,
 ) -> None:
-    """Score the file and print what came of it. Ctrl-C exits with 130; what was scored is in the cache."""
+    """Score the file and print what came of it; `model` is another than the judge's own. Ctrl-C exits with 130.
+
+    Until the file is written, replies lie in a folder beside it, from which the same command goes on.
+    """
     console = make_console(quiet)
     bar = _bar(console, quiet)
     task = bar.add_task("scoring", total=None, failures=0, visible=False)
@@ -64,20 +55,22 @@ def score_with(
             tokens = rows * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
             say(console, f"plan      up to {rows:,} calls, about {tokens:,.0f} prompt tokens and those of the texts")
 
-    again = "the same command goes on from the cache" if use.cache else "without the cache it would begin anew"
+    part = Run(scored_path(file, out).with_name(f"{scored_path(file, out).name}.part"))
     try:
-        with load_judge(rubric, model=use.model, access=use.access(), told=count) as judge, bar:
+        with load_judge(rubric, model=model, access=access, told=count, part=part) as judge, bar:
             asked = judge.frozen.judge.asked
-            if use.model and asked and use.model != asked.model:
-                tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {use.model}"])
-            scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
+            if model and asked and model != asked.model:
+                tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {model}"])
+            with part.held() if asked else nullcontext():
+                scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
             used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
-        print(f"\nStopped; nothing was written, and {again}.", file=sys.stderr)
+        print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except (BudgetSpent, ModelError) as error:
-        error.args = (f"{error}; {again}",)
+        error.args = (f"{error}; {KEPT}" if (part.folder / "journal.jsonl").exists() else str(error),)
         raise
+    shutil.rmtree(part.folder, ignore_errors=True)
     say(console, "\n".join([*used, scored.told()]))
 
 

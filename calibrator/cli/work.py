@@ -19,10 +19,10 @@ from calibrator.calibration.purpose import NEW_SYSTEMS, Purpose, purpose_of
 from calibrator.cli.options import INTERRUPTED
 from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
-from calibrator.models.build import Access, Connections
-from calibrator.models.cache import cache_folder
+from calibrator.models.build import Connections
 from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in
+from calibrator.models.replies import cache_folder
 from calibrator.report.console import make_console, tell_aside
 from calibrator.report.lines import cautions, handed_line, verdict_line
 from calibrator.report.markdown import report
@@ -86,11 +86,13 @@ def see_through(
     try:
         with run.held():
             journal = run.journal()
-            with Connections(_access(config), journal, live.spent, run.calls()) as connections:
+            with Connections(config.access(cache_folder()), journal, live.spent, run.calls()) as connections:
                 method = _method(config, prepared, purpose, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
                 if quiet:
                     tell_aside(prepared.warnings)
+                if config.model is not None and config.mode.logprobs:
+                    connections.client(config.model).require_logprobs(config.mode.logprobs)
                 with live:
                     ledger = Ledger(run.folder.parent)
                     outcome = calibrate(prepared, config, method, purpose, run, ledger, live, journal)
@@ -119,10 +121,6 @@ def tell(done: Done, *, quiet: bool, as_json: bool) -> None:
         show_result(make_console(), result, look, str(done.out), str(done.report))
 
 
-def _access(config: RunConfig) -> Access:
-    return Access(config.concurrency, config.calls, cache_folder() if config.cache else None)
-
-
 def _method(
     config: RunConfig, prepared: Prepared, purpose: Purpose, connections: Connections, progress: Progress
 ) -> Method:
@@ -135,7 +133,7 @@ def _method(
 def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool, paid: Mapping[str, Spent]) -> Path:
     """Write everything into the run's folder first, then the frozen judge to its place; return where the report is."""
     outcome.frozen.save(run.folder / "frozen.yaml")
-    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out), paid, run.calls().count()))
+    report_path = run.write("report.md", report(outcome.result, outcome.look, str(out), paid, run.calls().total()))
     run.write("result.json", outcome.result.model_dump_json(indent=1) + "\n")
     if hand_over:
         replaced = check_place(out)

@@ -9,16 +9,18 @@ from types import TracebackType
 
 from calibrator.aspects import Aspect
 from calibrator.criteria import VERSION
-from calibrator.errors import InputError, RubricError, ScoringFailed
+from calibrator.errors import ConfigError, InputError, RubricError, ScoringFailed
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import ID, CriteriaJudge
 from calibrator.judges.frozen import FrozenJudge, find_frozen, read_frozen
-from calibrator.judges.llm import METHOD, MODE, LLMJudge
+from calibrator.judges.llm import METHOD, LLMJudge
+from calibrator.judges.modes import parse_mode
 from calibrator.models.base import Sampling
 from calibrator.models.build import Access, Connections
-from calibrator.models.cache import cache_folder
 from calibrator.models.recorded import Spent
+from calibrator.models.replies import cache_folder
 from calibrator.records import Failure, Item, Verdict
+from calibrator.store import Run
 from calibrator.texts import digest
 
 
@@ -99,19 +101,22 @@ def load_judge(
     model: str | None = None,
     access: Access | None = None,
     told: Callable[[Verdict], None] | None = None,
+    part: Run | None = None,
 ) -> LoadedJudge:
     """Return the frozen judge in a file, or of a name (see `find_frozen`).
 
     For an LLM judge, `model` names another model to ask, for example the same one at another address: the figures in
     the file were measured with the model it names. `access` says how the model may be used (with the cache of replies
-    unless it says otherwise), `told` hears of each verdict as it comes. Raises RubricError if there is no such judge,
-    if it was changed after freezing, or if it needs another version; InputError if `model` is given for a judge that
-    asks none; ModelError if the model cannot be asked.
+    unless it says otherwise), `told` hears of each verdict as it comes. In the folder of `part` replies are written
+    down as they come, and found again, and what calls took. Raises RubricError if there is no such judge, if it was
+    changed after freezing, or if it needs another version; InputError if `model` is given for a judge that asks none;
+    ModelError if the model cannot be asked.
     """
     path = find_frozen(str(name))
     frozen = read_frozen(path)
     if frozen.judge.method == METHOD:
-        return _llm(path, frozen, model, access or Access(cache=cache_folder()), told)
+        connections = _connections(access or Access(cache=cache_folder()), part)
+        return _llm(path, frozen, model, connections, told)
     if model is not None:
         raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")
     if frozen.judge.method != "criteria":
@@ -123,16 +128,23 @@ def load_judge(
     return LoadedJudge(frozen, CriteriaJudge(frozen.rubric(), frozen.aspect.aspect().scale))
 
 
+def _connections(access: Access, part: Run | None) -> Connections:
+    return Connections(access) if part is None else Connections(access, part.journal(), None, part.calls())
+
+
 def _llm(
-    path: Path, frozen: FrozenJudge, model: str | None, access: Access, told: Callable[[Verdict], None] | None
+    path: Path, frozen: FrozenJudge, model: str | None, connections: Connections, told: Callable[[Verdict], None] | None
 ) -> LoadedJudge:
     asked = frozen.judge.asked
     if asked is None:
         raise RubricError(f"{path}: an LLM judge that holds no message to ask; calibrate again")
-    if frozen.judge.score_mode != MODE:
+    try:
+        mode = parse_mode(frozen.judge.score_mode)
+    except ConfigError:
         problem = f"its score mode is '{frozen.judge.score_mode}'"
-        raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
+        raise RubricError(
+            f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator"
+        ) from None
     prompt, sampling = frozen.prompt(), Sampling(**asked.sampling.model_dump())
-    connections = Connections(access)
     client = connections.client(model or asked.model)
-    return LoadedJudge(frozen, LLMJudge(client, prompt, frozen.aspect.aspect(), sampling, told), connections)
+    return LoadedJudge(frozen, LLMJudge(client, prompt, frozen.aspect.aspect(), sampling, told, mode), connections)

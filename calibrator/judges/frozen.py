@@ -21,12 +21,12 @@ from pydantic import (
 from calibrator.aspects import AspectFile
 from calibrator.codec import measure_from_json
 from calibrator.errors import RubricError
+from calibrator.files import write_whole
 from calibrator.judges.base import Judge
 from calibrator.judges.llm import LLMJudge
 from calibrator.prompts import Part, Prompt
 from calibrator.records import Rubric, Step
 from calibrator.resources import folder
-from calibrator.store import write_whole
 from calibrator.texts import digest
 from calibrator.validation import checked, load_yaml
 

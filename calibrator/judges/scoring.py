@@ -37,6 +37,11 @@ class Scored:
         return "\n".join([*lines, f"{counted} in column '{self.column}' of {self.out}"])
 
 
+def scored_path(file: Path, out: Path | None) -> Path:
+    """Return where the scored form of a file goes."""
+    return out or file.with_name(f"{file.stem}.scored{file.suffix}")
+
+
 def score_file(
     file: Path,
     judge: LoadedJudge,
@@ -54,7 +59,7 @@ def score_file(
     was calibrated with (unless `wanted.source` is "none"), ConfigError if it has such a column already or would be
     overwritten.
     """
-    target = out or file.with_name(f"{file.stem}.scored{file.suffix}")
+    target = scored_path(file, out)
     if target.resolve() == file.resolve():
         raise ConfigError(f"--out: {target} is the file to be scored; give another name")
     kind_of(target)  # before the work, not after it

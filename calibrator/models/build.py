@@ -3,40 +3,91 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from calibrator.errors import ConfigError
+from calibrator.journal import Journal, Outlay, Tally
 from calibrator.models.base import Model
-from calibrator.models.budget import Budget, Budgeted
+from calibrator.models.budget import Budget, Budgeted, Cap, parse_budget
 from calibrator.models.cache import Cached
+from calibrator.models.circuit import Circuit
 from calibrator.models.client import Client, Portal
 from calibrator.models.limit import Limited
-from calibrator.models.names import default_width, open_model
+from calibrator.models.names import levels, open_model
+from calibrator.models.prices import Price, parse_price, price_of
+from calibrator.models.rate import Paced
 from calibrator.models.recorded import Recorded, Spent
-from calibrator.models.retry import Retrying
-from calibrator.store import Journal, Tally
+from calibrator.models.retry import FIRST, Retrying
+
+DEADLINE = 600.0  # seconds for a request; a long queue at a small server takes its time
+BATCHED = 50_000  # requests that may wait for a batch
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """How models may be used.
 
-    `width` is how many requests may be in flight (None: what suits the model), `calls` the cap on calls (None: no
-    cap), `cache` the folder of stored replies (None: no cache).
+    `width` is the most requests that may be in flight (None: what suits the model, found by trying), `cap` the budget
+    (None: no cap), `cache` the folder of stored replies (None: no cache), `rpm` and `tpm` the requests and tokens that
+    may be sent in a minute, `deadline` the seconds that a request may take. `price` is what the models cost where no
+    table says; `arguments` go to the engine of a vllm-local/ model; `batch` asks OpenAI's models through its Batch API.
+    `first` is the first pause, in seconds, before a request is sent again.
     """
 
     width: int | None = None
-    calls: int | None = None
+    cap: Cap | None = None
     cache: Path | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    deadline: float = DEADLINE
+    price: Price | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    batch: bool = False
+    first: float = FIRST
+
+
+def make_access(
+    cache: Path | None,
+    *,
+    budget: str | None = None,
+    concurrency: int | None = None,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    timeout: float = DEADLINE,
+    price: str | None = None,
+    model_arg: Mapping[str, str] | None = None,
+    batch: bool = False,
+) -> Access:
+    """Return how models may be used, from the options of these names. Raises ConfigError for one that is none."""
+    return Access(
+        width=concurrency,
+        cap=parse_budget(budget) if budget is not None else None,
+        cache=cache,
+        rpm=rpm,
+        tpm=tpm,
+        deadline=timeout,
+        price=parse_price(price) if price is not None else None,
+        arguments=model_arg or {},
+        batch=batch,
+    )
+
+
+def price_for(name: str, said: Price | None) -> Price | None:
+    """Return the price of a model: what runs here is free; else what the user `said`, else that of the table."""
+    listed = price_of(name)
+    free = listed is not None and listed.prompt == listed.completion == 0
+    return listed if free or said is None else said
 
 
 class Connections:
     """The models of one piece of work; a context manager, at whose end servers and connections are closed.
 
-    Around each model stand, from the outside in: the run's journal, the cache, retries, the limit on what is in flight,
-    the budget. So a stored reply costs no call, and a pause before another try holds nobody up.
+    Around each model stand, from the outside in: the run's journal, the cache, retries, the limit on what is in flight
+    with its deadline, the limits by the minute, the budget. So a stored reply costs no call, and a pause before another
+    try holds nobody up.
     """
 
     def __init__(
@@ -48,23 +99,29 @@ class Connections:
     ) -> None:
         """`told` hears, after each reply, which model gave it and what that model was used for so far.
 
-        `tally` counts calls across the sittings of a run.
+        `tally` counts what calls took across the sittings of a run. Raises RunError if it is damaged.
         """
-        self._access, self._journal, self._told = access, journal, told
-        self._budget = Budget(access.calls, tally)
+        self._access, self._journal, self._told, self._tally = access, journal, told, tally
+        self._budget = Budget(access.cap, tally)
         self._portal: Portal | None = None
         self._models: dict[str, Recorded] = {}
         self._clients: dict[str, Client] = {}
 
     def client(self, name: str) -> Client:
-        """Return the client of a model, the same for the same name. Raises what `open_model` raises."""
+        """Return the client of a model, the same for the same name.
+
+        Raises what `open_model` raises, and ConfigError if the budget is in dollars and the model's price not known.
+        """
         if name not in self._clients:
-            width = self._access.width or default_width(name)
-            model = Recorded(self._wrapped(open_model(name, width), width), self._journal, self._tell(name))
+            access, circuit = self._access, Circuit()
+            most, start = levels(name, access.width)
+            if access.batch:
+                most = start = BATCHED
+            model = Recorded(self._wrapped(name, most, start, circuit), self._journal, self._tell(name))
             self._models[name] = model
             self._portal = self._portal or Portal()
             # Twice as many as are in flight: some wait for another try, and their places are not left empty.
-            self._clients[name] = Client(model, self._portal, 2 * width)
+            self._clients[name] = Client(model, self._portal, 2 * most, circuit)
         return self._clients[name]
 
     @property
@@ -73,8 +130,8 @@ class Connections:
         return {name: recorded.spent for name, recorded in self._models.items()}
 
     @property
-    def calls(self) -> int:
-        """How many calls were made since the work began; with a tally, earlier sittings included."""
+    def outlay(self) -> Outlay:
+        """What calls took since the work began, at most; with a tally, earlier sittings included."""
         return self._budget.spent
 
     def close(self) -> None:
@@ -85,6 +142,8 @@ class Connections:
                 for client in self._clients.values():
                     client.close()
             portal.close()
+        if self._tally is not None:
+            self._tally.close()
         self._clients = {}
 
     def __enter__(self) -> Connections:
@@ -95,9 +154,27 @@ class Connections:
     ) -> None:
         self.close()
 
-    def _wrapped(self, model: Model, width: int) -> Model:
-        model = Retrying(Limited(Budgeted(model, self._budget), width))
-        return Cached(model, self._access.cache) if self._access.cache is not None else model
+    def _wrapped(self, name: str, most: int, start: int, circuit: Circuit) -> Model:
+        access = self._access
+        price = price_for(name, access.price)
+        if access.cap is not None and access.cap.kind == "usd" and price is None:
+            more = "give it, in dollars a million tokens of prompt/reply: --price 0.15/0.60"
+            raise ConfigError(f"--budget: the price of {name} is not known; {more}; or cap tokens: --budget 500ktok")
+        model = open_model(name, most, access.arguments)
+        deadline: float | None = access.deadline
+        if access.batch:
+            model, deadline = self._batched(name), None
+            price = price and Price(price.prompt / 2, price.completion / 2)  # OpenAI's discount on batches
+        model = Budgeted(model, self._budget, price)
+        if access.rpm or access.tpm:
+            model = Paced(model, access.rpm, access.tpm)
+        model = Retrying(Limited(model, most, start, deadline), first=access.first, circuit=circuit)
+        return Cached(model, access.cache) if access.cache is not None else model
+
+    def _batched(self, name: str) -> Model:
+        from calibrator.models.batch import BatchModel
+
+        return BatchModel(name, self._journal)
 
     def _tell(self, name: str) -> Callable[[Spent], None] | None:
         told = self._told

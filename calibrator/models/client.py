@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from calibrator.models.base import ChatReply, ChatRequest, Model
+from calibrator.errors import ModelError
+from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling
+from calibrator.models.circuit import Circuit
+from calibrator.records import Message
 
 T = TypeVar("T")
 Told = Callable[[int, ChatReply], None]
+BREATH = 32  # requests after which a worker lets the others run
+PROBE = (Message("user", "Reply with one number from 1 to 5 and nothing else."),)
+WITHOUT_LOGPROBS = "--score-mode text reads the score from the reply, --score-mode sample:5 takes the mean of several"
 
 
 class Portal:
@@ -52,48 +58,76 @@ async def _cancel_others() -> None:
 
 
 class Client:
-    """Asks one model through a portal, at most `width` requests at a time."""
+    """Asks one model through a portal, at most `width` requests at a time; `circuit` is that of the model's retries."""
 
-    def __init__(self, model: Model, portal: Portal, width: int) -> None:
+    def __init__(self, model: Model, portal: Portal, width: int, circuit: Circuit | None = None) -> None:
         self.model, self._portal, self._width = model, portal, width
+        self._circuit = circuit
+        self._probed: set[int] = set()
 
     @property
     def id(self) -> str:
         """The model's name."""
         return self.model.id
 
-    def ask(self, requests: Sequence[ChatRequest], told: Told | None = None) -> tuple[ChatReply, ...]:
-        """Return the replies in the order of the requests; `told` hears of each as it arrives.
+    def ask(self, requests: Sequence[ChatRequest]) -> tuple[ChatReply, ...]:
+        """Return the replies in the order of the requests. See `each`."""
+        replies: dict[int, ChatReply] = {}
+        self.each(requests, replies.__setitem__)
+        return tuple(replies[place] for place in range(len(requests)))
 
-        After an error nothing more is sent, what is under way is waited for (it is paid for), and the error is raised.
+    def each(self, requests: Iterable[ChatRequest], told: Told) -> None:
+        """Ask everything; `told` hears of each reply, with the place of its request, as it arrives.
+
+        Requests are taken from the iterable when there is room for them, so that thousands need not lie ready. After
+        an error nothing more is sent, what is under way is waited for (it is paid for), and the error is raised.
         """
-        return self._portal.run(_ask_all(self.model, requests, self._width, told))
+        self._portal.run(self._each(iter(requests), told))
+
+    def require_logprobs(self, alternatives: int) -> None:
+        """Ask for one word and see that its log-probabilities come too; once, before anything else is spent.
+
+        Raises ModelError if they do not: some servers refuse them, others leave them out without a word.
+        """
+        if alternatives in self._probed:
+            return
+        reply = self.ask([ChatRequest(PROBE, Sampling(max_tokens=8), logprobs=alternatives)])[0]
+        if not any(token.top for token in reply.tokens):
+            given = "gives no alternatives with its tokens" if reply.tokens else "gives no log-probabilities"
+            raise ModelError(f"{self.id}: the server {given}, so nothing was spent; {WITHOUT_LOGPROBS}")
+        self._probed.add(alternatives)
 
     def close(self) -> None:
         """Close the model."""
         self._portal.run(self.model.close())
 
+    async def _each(self, requests: Iterator[ChatRequest], told: Told) -> None:
+        waiting, errors, workers = enumerate(requests), list[Exception](), 1
+        if self._circuit is not None:
+            self._circuit.begin()
 
-async def _ask_all(
-    model: Model, requests: Sequence[ChatRequest], width: int, told: Told | None
-) -> tuple[ChatReply, ...]:
-    replies: list[ChatReply | None] = [None] * len(requests)
-    waiting = iter(enumerate(requests))
-    errors: list[Exception] = []
-
-    async def work() -> None:
-        for place, request in waiting:
-            if errors:
-                return
+        async def work() -> None:
+            nonlocal workers
+            begun = False
             try:
-                replies[place] = reply = await model.complete(request)
+                for place, request in waiting:
+                    if errors:
+                        return
+                    if not begun:
+                        begun = True  # so that there are not many more workers than requests
+                        more = min(2, self._width - workers)
+                        workers += more
+                        for _ in range(more):
+                            group.create_task(work())
+                    told(place, await self.model.complete(request))
+                    if place % BREATH == 0:
+                        await asyncio.sleep(0)  # replies from a store come without waiting: let others run
             except Exception as error:
                 errors.append(error)
-                return
-            if told is not None:
-                told(place, reply)
+                if self._circuit is not None:
+                    self._circuit.halt()
 
-    await asyncio.gather(*(work() for _ in range(min(width, len(requests)))))
-    if errors:
-        raise errors[0]
-    return tuple(reply for reply in replies if reply is not None)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work())
+        if errors:
+            raise errors[0]

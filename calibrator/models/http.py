@@ -5,9 +5,10 @@ An SDK costs several times the CPU of a short judgment; a local server would wai
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from calibrator.errors import ModelError, ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest
@@ -16,7 +17,7 @@ from calibrator.models.wire import answer_of, request_body
 if TYPE_CHECKING:
     import aiohttp
 
-DEADLINE, CONNECT = 600.0, 20.0  # seconds for a whole request, and for its connection
+CONNECT = 20.0  # seconds for a connection
 
 
 class HttpModel:
@@ -43,6 +44,7 @@ class HttpModel:
         self._url, self._model, self._key = url, model, key
         self._key_variable, self._hint = key_variable, hint
         self._session: aiohttp.ClientSession | None = None
+        self._completions: Any = f"{url}/chat/completions"
         self._reached = False
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -52,7 +54,7 @@ class HttpModel:
         body = json.dumps(request_body(request, self._model, structured=self._structured)).encode()
         session = self._session = self._session or self._open()
         try:
-            async with session.post(f"{self._url}/chat/completions", data=body) as response:
+            async with session.post(self._completions, data=body) as response:
                 status, headers = response.status, response.headers
                 raw = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -76,14 +78,18 @@ class HttpModel:
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
+        import yarl
 
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        # How many requests are in flight is decided outside; a limit here would only hide some of them.
+        # How many requests are in flight, and for how long, is decided outside; a limit here would only hide it.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-        timeout = aiohttp.ClientTimeout(total=DEADLINE, sock_connect=CONNECT)
-        return aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT)
+        with contextlib.suppress(ValueError):  # said when it is asked
+            self._completions = yarl.URL(self._completions)  # parsed once, not for each request
+        jar = aiohttp.DummyCookieJar()
+        return aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout, cookie_jar=jar)
 
     def _named(self, error: Exception) -> str:
         message = f"{self.id}: {error}"

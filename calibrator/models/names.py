@@ -22,9 +22,10 @@ from calibrator.errors import ConfigError, ModelMissing
 from calibrator.models.base import Model
 
 FORMS = "openai/gpt-4o-mini, vllm/<model>, local/smollm2, local/<file.gguf> or http://host:8000/v1#<model>"
-# Requests in flight unless the user says otherwise. A processor gains nothing from several at once, and each would
-# need the part that is the same for all items in a cache of its own.
-WIDTH, LOCAL_WIDTH = 16, 1
+# Requests in flight unless the user says otherwise: how many at first, and at most. A processor gains nothing from
+# several at once, and each would need the part that is the same for all items in a cache of its own.
+START, MOST, LOCAL = 16, 64, 1
+ENGINES, AT_ENGINES = ("vllm", "vllm-local", "replay"), 256  # these batch what is in flight, or do not care
 
 
 def is_url(name: str) -> bool:
@@ -52,9 +53,14 @@ def anchored_name(name: str) -> str:
         return name
 
 
-def default_width(name: str) -> int:
-    """Return how many requests may be in flight unless the user says otherwise."""
-    return LOCAL_WIDTH if name.startswith("local/") else WIDTH
+def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
+    """Return how many requests may be in flight at most, and how many at first; the user's number is both."""
+    kind = name.partition("/")[0]
+    if wanted is not None:
+        return wanted, wanted
+    if kind == "local":
+        return LOCAL, LOCAL
+    return AT_ENGINES if kind in ENGINES else MOST, START
 
 
 def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None) -> Model:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from calibrator.journal import Journal
 from calibrator.models.base import ChatReply, ChatRequest, Model, reply_from_json, reply_to_json, request_key
-from calibrator.store import Journal
 
 PREFIX = "reply/"
+NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Spent:
     """What a model was used for: different requests answered, their tokens, and the calls that were made for them.
 
     Replies and tokens follow from the run alone; `calls` are fewer where replies were in store, more after retries.
-    `cost` is in US dollars, None as soon as one reply has no known price.
+    `cost` is in US dollars, None as soon as one reply has no known price. `served` are the names under which servers
+    said that they answered, at most `NAMES` of them.
     """
 
     replies: int = 0
@@ -25,17 +27,21 @@ class Spent:
     completion: int = 0
     calls: int = 0
     cost: float | None = 0.0
+    served: tuple[str, ...] = ()
 
     def plus(self, reply: ChatReply) -> Spent:
         """Return the sum with one reply more."""
         cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
-        usage = reply.usage
+        usage, served = reply.usage, self.served
+        if reply.served and reply.served not in served and len(served) < NAMES:
+            served = (*served, reply.served)
         return Spent(
             self.replies + 1,
             self.prompt + usage.prompt,
             self.completion + usage.completion,
             self.calls + reply.calls,
             cost,
+            served,
         )
 
 
@@ -64,30 +70,41 @@ class Recorded:
         self._asking: dict[str, asyncio.Future[ChatReply]] = {}
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply to one request. See `Model`."""
+        """Return the reply to one request; whoever asks the same meanwhile waits for the same reply. See `Model`."""
         # By name, not by endpoint: a run may go on with its server at another address.
         key = f"{PREFIX}{request_key(self.id, request)}"
-        stored = self._journal.get(key) if self._journal is not None else None
-        return reply_from_json(stored["reply"]) if stored is not None else await self._shared(key, request)
+        while True:
+            if (stored := self._stored(key, request)) is not None:
+                return stored
+            if (asking := self._asking.get(key)) is None:
+                return await self._ask(key, request)
+            await asyncio.wait([asking])
+            if not asking.cancelled() and (reply := asking.result()).answers(request):
+                return reply
 
     async def close(self) -> None:
         """Close the model."""
         await self._model.close()
 
-    async def _shared(self, key: str, request: ChatRequest) -> ChatReply:
-        """Return the reply to a request; whoever asks the same meanwhile waits for the same reply."""
-        if (running := self._asking.get(key)) is not None:
-            return await asyncio.shield(running)
-        self._asking[key] = asyncio.ensure_future(self._ask(key, request))
-        try:
-            return await self._asking[key]
-        finally:
-            del self._asking[key]
+    def _stored(self, key: str, request: ChatRequest) -> ChatReply | None:
+        value = self._journal.get(key) if self._journal is not None else None
+        reply = reply_from_json(value["reply"]) if value is not None else None
+        return reply if reply is not None and reply.answers(request) else None
 
     async def _ask(self, key: str, request: ChatRequest) -> ChatReply:
-        reply = await self._model.complete(request)
-        if self._journal is not None:
-            self._journal.put(key, {"model": self.id, "reply": reply_to_json(reply)})
+        self._asking[key] = told = asyncio.get_running_loop().create_future()
+        try:
+            reply = await self._model.complete(request)
+            if self._journal is not None:
+                self._journal.put(key, {"model": self.id, "reply": reply_to_json(reply)})
+            told.set_result(reply)
+        except Exception as error:
+            told.set_exception(error)
+            told.exception()  # nobody need have waited for it
+            raise
+        finally:
+            del self._asking[key]
+            told.cancel()  # whoever asked has given up: one of those who wait asks instead
         self.spent = self.spent.plus(reply)
         if self._told is not None:
             self._told(self.spent)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from calibrator.errors import ModelError, ModelMissing
+from calibrator.journal import Journal
 from calibrator.models.base import ChatReply, ChatRequest, reply_from_json, request_key
 from calibrator.models.recorded import PREFIX
-from calibrator.store import Journal
 from calibrator.texts import digest_set
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from calibrator.calibration.result import CandidateLine, JudgeFigures, RubricPart, RunResult, Side
 from calibrator.export import number_of, rubric_lines
+from calibrator.journal import Outlay
 from calibrator.models.recorded import Spent
 from calibrator.report.console import told_p
 from calibrator.report.lines import (
@@ -22,8 +23,10 @@ from calibrator.report.lines import (
 MEASURES = ("spearman", "kendall", "pearson", "mae")
 
 
-def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent], calls: int = 0) -> str:
-    """Return the report of a run; `paid` is what each model was used for, `calls` how many were made in all."""
+def report(
+    result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Spent], outlay: Outlay | None = None
+) -> str:
+    """Return the report of a run; `paid` is what each model was used for, `outlay` what all calls took."""
     aspect = result.aspect.aspect()
     parts = [
         f"# {aspect.label} ({aspect.ref}), calibrated on {result.data.name}\n",
@@ -39,7 +42,7 @@ def report(result: RunResult, look: int, frozen_path: str, paid: Mapping[str, Sp
         *(("## The calibrated rubric, not handed over\n", *shown(result.rejected), "") if result.rejected else ()),
         "## How it was found\n",
         *_search(result),
-        *_spent(paid, calls),
+        *_spent(paid, outlay or Outlay()),
         *_candidates(result),
         "## Worst remaining disagreements (winner, development side)\n",
         f"Gap: how much too high the judge is, in {'points' if result.protocol == 'paper' else 'ranks (-1 to 1)'}.\n",
@@ -177,7 +180,7 @@ def _ancestor(candidate: CandidateLine, parent: CandidateLine | None, objective:
     return f"{candidate.name} ({candidate.origin} by {candidate.by}, {value}{gain})"
 
 
-def _spent(paid: Mapping[str, Spent], calls: int) -> list[str]:
+def _spent(paid: Mapping[str, Spent], outlay: Outlay) -> list[str]:
     """Return what the run asked of models and what that cost."""
     if not paid:
         return []
@@ -188,7 +191,19 @@ def _spent(paid: Mapping[str, Spent], calls: int) -> list[str]:
         counts = (spent.replies, spent.prompt, spent.completion)
         lines.append(f"| {model} | {' | '.join(f'{n:,}' for n in counts)} | {cost} |")
     about = "A reply from the cache takes no call, one after retries takes several."
-    return [*lines, "", f"{calls:,} calls were made, those of earlier sittings included. {about}\n"]
+    lines += ["", f"{outlay.calls:,} calls were made, those of earlier sittings included. {about}"]
+    for model, spent in paid.items():
+        if len(spent.served) > 1:
+            lines += ["", f"**Caution**: replies of {model} came from several models: {', '.join(spent.served)}."]
+        elif spent.served and not _alike(model, spent.served[0]):
+            lines += ["", f"The server of {model} says that {spent.served[0]} answered."]
+    return [*lines, ""]
+
+
+def _alike(asked: str, served: str) -> bool:
+    """Whether the name that a server answers by is that which was asked for, or a dated form of it."""
+    wanted = asked.rpartition("#")[2].rpartition("/")[2].lower()
+    return served.rpartition("/")[2].lower().startswith(wanted) or asked.startswith("local/")
 
 
 def _data(result: RunResult) -> list[str]:

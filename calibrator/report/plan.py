@@ -84,6 +84,7 @@ def outlook_to_json(outlook: Outlook, prepared: Prepared, work: Plan) -> dict[st
             "refinements": work.refinements,
             "judgments": work.judgments,
             "prompt_tokens": work.tokens,
+            "calls": work.calls,
         },
     }
 

@@ -24,8 +24,10 @@ from calibrator.calibration.prepare import LETTERS_A_TOKEN, Plan, Prepared
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of
+from calibrator.models.build import price_for
+from calibrator.models.prices import Price
 from calibrator.models.recorded import Spent
-from calibrator.records import Failure, Verdict
+from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import say
 from calibrator.report.lines import (
     cautions,
@@ -38,6 +40,8 @@ from calibrator.report.lines import (
     verdict_line,
 )
 from calibrator.report.markdown import MEASURES, shown
+
+REFRESH = 0.1  # seconds
 
 
 def show_plan(
@@ -56,15 +60,27 @@ def show_plan(
     if plan.tokens is None:
         say(console, f"models    judge {method.name}, drafter {method.drafter}: no call to any model")
     else:
-        cap = f"; at most {config.calls:,} calls" if config.calls is not None else ""
-        calls = plan.judgments + plan.drafts + plan.refinements
-        say(console, f"models    judge {config.model}, drafter {' + '.join(config.drafters)}{cap}")
+        cap = f"; never more than {access.cap}" if (access := config.access(None)).cap is not None else ""
+        mode = f"scores {config.mode.name}"
+        say(console, f"models    judge {config.model}, {mode}, drafter {' + '.join(config.drafters)}{cap}")
         tokens = f"about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g})"
-        say(console, f"cost      up to {calls:,} calls, {tokens}")
+        say(console, f"cost      up to {plan.calls:,} calls, {tokens}; {_money(config, plan, access.price)}")
     for fault in prepared.faults:
         say(console, f"fault     {fault}", "red")
     for warning in prepared.warnings:
         say(console, f"warning   {warning}", "yellow")
+
+
+def _money(config: RunConfig, plan: Plan, said: Price | None) -> str:
+    """Return what the planned calls may cost at the price of the judge, in words; an unknown price is said."""
+    price = price_for(config.model or "", said)
+    if price is None:
+        return f"the price of {config.model} is not known (--price gives it)"
+    prompts = price.cost(Usage(plan.tokens or 0))
+    replies = price.cost(Usage(0, plan.reply_tokens))
+    halves = " at half the price" if config.batch else ""
+    share = 0.5 if config.batch else 1.0
+    return f"{share * prompts:.2f} US dollars and, for replies, at most {share * replies:.2f}{halves}"
 
 
 def show_result(console: Console, result: RunResult, look: int, frozen: str, report: str) -> None:
@@ -116,6 +132,7 @@ class LiveProgress:
         self._judgments, self._failures, self._best = 0, 0, math.nan
         self._spent: dict[str, Spent] = {}
         self._began = time.monotonic()
+        self._shown = 0.0
 
     def __enter__(self) -> LiveProgress:
         self._bar.start()
@@ -141,8 +158,9 @@ class LiveProgress:
         """Count one candidate and its judgments; verdicts that were none of the search (0 judgments) are let go."""
         self._judgments += judgments
         self._failures += self._failing if judgments else 0
-        self._done, self._partly, self._failing = self._done + 1, 0, 0
-        self._show()
+        left = max(0, self._partly - judgments) if judgments else 0  # several candidates may be at work at once
+        self._done, self._partly, self._failing = self._done + 1, left, 0
+        self._show(at_once=True)
 
     def verdict(self, verdict: Verdict) -> None:
         """Count one verdict of the candidate at work."""
@@ -159,10 +177,13 @@ class LiveProgress:
         """Keep the best so far."""
         self._best = value
 
-    def _show(self) -> None:
-        if self._task is not None:
-            share = min(self._partly / self._each, 0.999)
-            self._bar.update(self._task, completed=self._done + share, note=self._note())
+    def _show(self, at_once: bool = False) -> None:
+        """Bring the bar up to date, no more often than an eye can follow: replies come by the thousand."""
+        if self._task is None or not (at_once or time.monotonic() - self._shown > REFRESH):
+            return
+        self._shown = time.monotonic()
+        completed = min(self._done + self._partly / self._each, max(self._done, self._total - 0.001))
+        self._bar.update(self._task, completed=completed, note=self._note())
 
     def _note(self) -> str:
         judgments = self._judgments + self._partly
@@ -173,7 +194,10 @@ class LiveProgress:
         parts = [f"{judgments:,} judgments{rate}"]
         if self._spent:
             tokens = sum(s.prompt + s.completion for s in self._spent.values())
-            parts += [f"{tokens:,} tokens", f"{self._failures + self._failing:,} failures"]
+            costs = [s.cost for s in self._spent.values()]
+            known = sum(c for c in costs if c is not None)
+            parts.append(f"{tokens:,} tokens{f' (${known:.2f})' if None not in costs and known else ''}")
+            parts.append(f"{self._failures + self._failing:,} failures")
         if math.isfinite(self._best):
             parts.append(f"best {number_of(self._best)}")
         return ", ".join(parts)

@@ -20,6 +20,8 @@ from calibrator.codec import rubric_from_json
 from calibrator.columns import Mapped
 from calibrator.dataset import Dataset
 from calibrator.errors import CalibrationError, ModelError
+from calibrator.files import read_lines
+from calibrator.journal import Journal
 from calibrator.judges.build import load_judge
 from calibrator.judges.frozen import step_files
 from calibrator.judges.wording import in_words
@@ -30,7 +32,7 @@ from calibrator.prompts import MARK, quoted, score_prompt
 from calibrator.records import Item
 from calibrator.report.markdown import report
 from calibrator.split import split_items
-from calibrator.store import Journal, Ledger, Run, create_run, read_lines
+from calibrator.store import Ledger, Run, create_run
 from tests.conftest import make_items
 from tests.doubles.server import STEPS, reply_to, serving
 

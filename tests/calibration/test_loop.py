@@ -16,10 +16,11 @@ from calibrator.calibration.method import FRACTIONS, embedded
 from calibrator.drafting.base import DraftRequest, RefineRequest
 from calibrator.drafting.criteria import CriteriaDrafter
 from calibrator.errors import CalibrationError, ConfigError
+from calibrator.files import read_lines
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.records import Failure, Item, Rubric, Verdict
-from calibrator.store import create_run, read_lines
+from calibrator.store import create_run
 from tests.calibration.making import ASPECT, calibrated, prepared
 from tests.conftest import make_items
 

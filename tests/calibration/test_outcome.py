@@ -16,11 +16,12 @@ from calibrator.calibration.outcome import move_lines
 from calibrator.calibration.score import make_candidate
 from calibrator.calibration.validate import beats, best_baseline
 from calibrator.evaluation.aim import Aim
+from calibrator.files import read_lines
 from calibrator.judges.build import load_judge
 from calibrator.judges.frozen import Figure, FrozenJudge, read_frozen
 from calibrator.records import Item, Judgment, Stopped
 from calibrator.split import Sealed
-from calibrator.store import create_run, read_lines
+from calibrator.store import create_run
 from tests.calibration.making import ASPECT, Doubles, calibrated, named, prepared
 from tests.conftest import make_items
 

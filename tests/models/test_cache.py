@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from calibrator.errors import CacheError, ModelUnavailable
-from calibrator.models import cache
+from calibrator.models import replies
 from calibrator.models.base import ChatReply, ChatRequest, Sampling, request_key
-from calibrator.models.cache import Cached, cache_folder
+from calibrator.models.cache import Cached
+from calibrator.models.replies import cache_folder
 from calibrator.models.scripted import Script, ScriptedModel
 from calibrator.records import Message, Usage
 from tests.conftest import ROOT
@@ -28,7 +29,7 @@ from tests.conftest import ROOT
 MODEL = "scripted/double"
 PLAIN = Sampling()
 FULL = ChatReply('{"score": 4}', "length", "cut", Usage(120, 7, 64), 0.0021, calls=3)
-GOOD = json.dumps({"text": "4", "finish": "stop", "detail": "", "usage": {}, "cost": None, "calls": 1})
+GOOD = json.dumps({"text": "4", "finish": "stop", "detail": "", "usage": [0, 0, 0], "cost": None, "calls": 1})
 
 
 def asking(text: str = "How calm is this?", sampling: Sampling = PLAIN, sample: int = 0) -> ChatRequest:
@@ -172,7 +173,7 @@ def test_no_word_of_a_request_is_in_the_files(tmp_path: Path) -> None:
 
 
 def test_the_oldest_replies_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "SIZE_LIMIT", 2**20)
+    monkeypatch.setenv("CALIBRATOR_CACHE_SIZE", "1MB")
     requests = [asking(str(n)) for n in range(200)]
     ask(tmp_path, lambda _: "x" * 20_000, *requests)
     assert (tmp_path / "cache.db").stat().st_size < 2**20 + 2**18
@@ -235,7 +236,7 @@ def test_a_pickle_as_key_is_not_read_whatever_is_asked(tmp_path: Path) -> None:
 def test_a_pickled_key_that_comes_later_is_not_read_either(tmp_path: Path) -> None:
     folder, trace = tmp_path / "c", tmp_path / "trace"
     folder.mkdir()
-    with closing(cache._open(folder)) as store:
+    with closing(replies._open(folder, 2**20)) as store:
         sql(folder, "INSERT INTO Cache(key, raw) VALUES (?, 0)", [pickle.dumps(Payload(trace))])
         with pytest.raises(CacheError):
             list(store)
@@ -275,8 +276,14 @@ def test_a_file_elsewhere_is_not_deleted_when_its_row_makes_room(tmp_path: Path)
         pytest.param("[" * 100_000, id="deep"),
         GOOD.replace('"4"', "4"),
         GOOD.replace('"stop"', '"refused"'),
-        GOOD.replace("{}", "[]"),
-        GOOD.replace("{}", '{"prompt": "many"}'),
+        GOOD.replace("[0, 0, 0]", "[]"),
+        GOOD.replace("[0, 0, 0]", '["many", 0, 0]'),
+        GOOD.replace("[0, 0, 0]", '{"prompt": 1}'),
+        GOOD.replace("}", ', "tokens": 1}'),
+        GOOD.replace("}", ', "tokens": [["4"]]}'),
+        GOOD.replace("}", ', "tokens": [["4", "likely"]]}'),
+        GOOD.replace("}", ', "tokens": [["4", -0.1, [["4", NaN]]]]}'),
+        GOOD.replace("}", ', "served": 4}'),
         GOOD.replace("null", "NaN"),
         GOOD.replace("null", '"dear"'),
         GOOD.replace('"calls"', '"more"'),
@@ -313,8 +320,8 @@ def test_the_settings_in_the_database_do_not_count(tmp_path: Path) -> None:
     ask(tmp_path, lambda _: "3", asking())
     sql(tmp_path, "UPDATE Settings SET value = 'none' WHERE key = 'eviction_policy'")
     sql(tmp_path, "UPDATE Settings SET value = 1 WHERE key IN ('size_limit', 'disk_min_file_size', 'statistics')")
-    with closing(cache._open(tmp_path)) as store:
-        assert (store.eviction_policy, store.size_limit) == ("least-recently-stored", cache.SIZE_LIMIT)
+    with closing(replies._open(tmp_path, replies.SIZE_LIMIT)) as store:
+        assert (store.eviction_policy, store.size_limit) == ("least-recently-stored", replies.SIZE_LIMIT)
         assert store.statistics == 0
     assert ask(tmp_path, unasked, asking())[1] == 1
 
@@ -364,7 +371,7 @@ def test_another_table_under_the_name(tmp_path: Path) -> None:
 
 
 def test_a_database_that_another_process_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PATIENCE", 0.05)
+    monkeypatch.setattr(replies, "PATIENCE", 0.05)
     ask(tmp_path, lambda _: "3", asking())
 
     async def work() -> None:
@@ -387,8 +394,8 @@ def test_a_full_disk_keeps_no_reply_from_who_asked(tmp_path: Path) -> None:
     async def work() -> tuple[ChatReply, int]:
         cached = Cached(ScriptedModel(lambda _: "x" * 10_000), tmp_path)
         await cached.complete(asking())
-        pages = cached._store._sql("PRAGMA page_count").fetchone()[0]
-        cached._store._sql(f"PRAGMA max_page_count = {pages}").fetchone()
+        pages = cached._store._opened()._sql("PRAGMA page_count").fetchone()[0]
+        cached._store._opened()._sql(f"PRAGMA max_page_count = {pages}").fetchone()
         replies = [await cached.complete(asking(str(n))) for n in range(5)]
         hits = cached.hits
         await cached.close()

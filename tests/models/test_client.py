@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from calibrator.errors import BudgetSpent, ModelError
+from calibrator.journal import Journal, Outlay, Tally
 from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.models.budget import Cap
 from calibrator.models.build import Access, Connections
 from calibrator.models.client import Client, Portal
 from calibrator.models.recorded import Recorded
 from calibrator.models.scripted import ScriptedModel
-from calibrator.store import Journal, Tally
 from tests.conftest import ROOT
 from tests.doubles.models import Busy, well_behaved
 from tests.doubles.server import serving
@@ -50,9 +51,25 @@ def test_nothing_asked_nothing_answered(portal: Portal) -> None:
 def test_each_reply_is_told_once_as_it_arrives(portal: Portal) -> None:
     told: list[tuple[int, ChatReply]] = []
     model = Busy(well_behaved)
-    replies = Client(model, portal, 4).ask(REQUESTS, lambda place, reply: told.append((place, reply)))
+    Client(model, portal, 4).each(iter(REQUESTS), lambda place, reply: told.append((place, reply)))
     assert [REQUESTS[place] for place, _ in told] == model.asked
-    assert dict(told) == dict(enumerate(replies)) and len(told) == 25
+    assert dict(told) == dict(enumerate(map(well_behaved, REQUESTS))) and len(told) == 25
+
+
+def test_requests_are_taken_when_there_is_room_for_them(portal: Portal) -> None:
+    taken: list[int] = []
+    open_: list[int] = []
+
+    def requests() -> Iterator[ChatRequest]:
+        for n, request in enumerate(REQUESTS):
+            taken.append(n)
+            open_.append(len(taken) - len(answered))
+            yield request
+
+    answered: list[int] = []
+    Client(Busy(well_behaved), portal, 3).each(requests(), lambda place, _: answered.append(place))
+    assert taken == list(range(25)) == sorted(answered)
+    assert max(open_) == 3
 
 
 def test_the_same_connection_serves_several_calls(portal: Portal) -> None:
@@ -70,7 +87,7 @@ def test_after_an_error_nothing_more_is_sent_and_what_is_under_way_is_kept(
     told: list[int] = []
     client = Client(Recorded(model, Journal(tmp_path / "journal")), portal, 4)
     with pytest.raises(type(error), match="no"):
-        client.ask(REQUESTS, lambda place, _: told.append(place))
+        client.each(REQUESTS, lambda place, _: told.append(place))
     assert sorted(map(REQUESTS.index, model.asked)) == [0, 1, 2, 3]
     assert sorted(told) == [0, 1, 2]
     assert len(Journal(tmp_path / "journal")) == 3
@@ -138,7 +155,7 @@ import asyncio, sys, threading
 from pathlib import Path
 from calibrator.models.client import Client, Portal
 from calibrator.models.recorded import Recorded
-from calibrator.store import Journal, Tally
+from calibrator.journal import Journal, Tally
 from tests.doubles.models import Busy, well_behaved
 from tests.models.test_client import REQUESTS
 
@@ -184,16 +201,16 @@ def test_a_run_that_is_taken_up_again_sends_what_is_missing_and_no_more(tmp_path
     journal, tally = tmp_path / "journal", Tally(tmp_path / "calls")
     with serving(tmp_path / "log", "--fail", "429:0.2") as double:
         name = f"{double.url}#double"
-        with Connections(Access(width=4, calls=10), Journal(journal), tally=tally) as first:
+        with Connections(Access(width=4, cap=Cap("calls", 10), first=0.01), Journal(journal), tally=tally) as first:
             with pytest.raises(BudgetSpent):
                 first.client(name).ask(REQUESTS)
-            assert first.calls == 10
-        with Connections(Access(width=4, calls=100), Journal(journal), tally=tally) as second:
-            assert second.calls == 10 == len(double.asked())  # failed tries count, though no journal has them
+            assert first.outlay.calls == 10
+        with Connections(Access(width=4, cap=Cap("calls", 100), first=0.01), Journal(journal), tally=tally) as second:
+            assert second.outlay.calls == 10 == len(double.asked())  # failed tries count, though no journal has them
             whole = second.client(name).ask(REQUESTS)
             assert second.client(name) is second.client(name)
         kept = len(double.asked())
-        with Connections(Access(calls=1), Journal(journal)) as third:
+        with Connections(Access(cap=Cap("calls", 1)), Journal(journal)) as third:
             assert third.client(name).ask(REQUESTS) == whole
         assert len(double.asked()) == kept
     assert sorted(double.answered()) == sorted(set(double.answered())) and len(double.answered()) == 25
@@ -215,7 +232,7 @@ def test_connections_may_be_closed_twice_and_without_having_been_used() -> None:
     connections = Connections(Access())
     connections.close()
     connections.close()
-    assert connections.calls == 0
+    assert connections.outlay == Outlay()
 
 
 def test_a_request_that_nobody_was_told_about_is_an_error(portal: Portal) -> None:

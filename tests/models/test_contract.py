@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from calibrator.journal import Journal
 from calibrator.models.base import ChatRequest, Model
 from calibrator.models.budget import Budget, Budgeted
 from calibrator.models.cache import Cached
@@ -19,7 +20,6 @@ from calibrator.models.names import default_width, open_model
 from calibrator.models.recorded import Recorded
 from calibrator.models.retry import Retrying
 from calibrator.models.scripted import ScriptedModel
-from calibrator.store import Journal
 from tests.doubles.models import Busy, well_behaved
 from tests.doubles.server import Double, serving
 from tests.models.contract import KEY, ModelContract, asking
@@ -165,9 +165,12 @@ class TestHostedVllm(ServerContract):
     name = "hosted_vllm/double"
 
 
-@needs_litellm
+@pytest.mark.skipif(importlib.util.find_spec("openai") is None, reason="not installed: openai")
 class TestOpenai(ServerContract):
+    """Through the SDK; as the endpoint is not OpenAI's own, it is asked with `max_tokens`."""
+
     name = "openai/double"
+    structured = True
 
 
 # --- llama.cpp -------------------------------------------------------------------------------------------------------

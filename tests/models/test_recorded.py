@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from calibrator.errors import ModelError, RunError
+from calibrator.journal import Journal
 from calibrator.models.base import ChatReply, ChatRequest, request_key
 from calibrator.models.recorded import Recorded, Spent, spent_in
 from calibrator.models.scripted import Script, ScriptedModel
 from calibrator.records import Usage
-from calibrator.store import Journal
 from tests.doubles.models import Busy, until, well_behaved
 from tests.models.contract import asking
 
@@ -76,9 +76,8 @@ def test_it_is_in_the_journal_before_it_is_used(journal: Journal) -> None:
 
 
 def test_a_reply_that_cannot_be_written_down_is_not_used(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
     (tmp_path / "journal").mkdir()
-    journal = Journal(tmp_path / "new")
-    journal.path = tmp_path / "journal"
     with pytest.raises(RunError, match="cannot be written"):
         ask(journal, lambda _: FULL, "x")
 

@@ -1,0 +1,147 @@
+"""Files that outlive any end of the process: whole ones, JSON lines, and what is only appended to."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Set
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from calibrator.errors import RunError
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Append one JSON line and wait until it is on disk. Raises RunError if the place cannot be written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line_of(record))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def line_of(record: Mapping[str, Any]) -> str:
+    """Return a record as one JSON line, with its end."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@contextlib.contextmanager
+def locked(path: Path, busy: str | None = None) -> Iterator[None]:
+    """Hold the file at `path` (made if need be); the system frees it when the process ends, however it ends.
+
+    Waits for its turn, or, with `busy`, raises RunError with that message if another process holds it. On systems
+    without `fcntl` nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            raise RunError(busy or "") from None
+        yield
+
+
+def read_lines(path: Path, keys: Set[str] = frozenset()) -> list[dict[str, Any]]:
+    """Return the JSON lines of a file; a torn last line (the writer was killed) is cut off, on disk too.
+
+    Raises RunError if the file cannot be read, or another line is damaged or lacks one of `keys`.
+    """
+    return [record for _, record in placed_lines(path, keys)]
+
+
+def placed_lines(path: Path, keys: Set[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield where each line begins, in bytes, and what it says. See `read_lines`."""
+    try:
+        _cut_torn(path)
+        with path.open("rb") as file:
+            place = 0
+            for number, line in enumerate(file, 1):
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    record = None
+                if not isinstance(record, dict) or not keys <= set(record):
+                    raise RunError(f"{path}, line {number}: damaged; move the file away if it cannot be mended")
+                yield place, record
+                place += len(line)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _cut_torn(path: Path, step: int = 2**16) -> None:
+    """Cut what stands behind the last line end of a file."""
+    with path.open("rb") as file:
+        size = left = file.seek(0, os.SEEK_END)
+        while left:
+            begin = max(0, left - step)
+            file.seek(begin)
+            if (end := file.read(left - begin).rfind(b"\n")) >= 0:
+                left = begin + end + 1
+                break
+            left = begin
+    if left < size:
+        os.truncate(path, left)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all. Raises RunError if the place cannot be written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+class Appending:
+    """A file that is only appended to and stays open; what was added outlives any end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: FileIO | None = None
+
+    def add(self, text: str) -> int:
+        """Append a text in one piece and return where it begins, in bytes.
+
+        The system has it then, but it is not waited for the disk: thousands of short replies could not afford that.
+        Raises RunError if the place cannot be written to.
+        """
+        raw = text.encode()
+        try:
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self.path.open("ab", buffering=0)
+            if self._file.write(raw) != len(raw):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return self._file.tell() - len(raw)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
+    def sync(self) -> None:
+        """Wait until all that was added is on disk."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file; what is added later opens it again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
