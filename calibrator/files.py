@@ -28,7 +28,10 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
 
 def line_of(record: Mapping[str, Any]) -> str:
     """Return a record as one JSON line, with its end."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    return _encode(record) + "\n"
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 @contextlib.contextmanager

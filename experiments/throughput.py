@@ -9,8 +9,8 @@
 The server has a process and, where the system can, a processor of its own (`fast_server.py`), and each client a fresh
 interpreter on another one. "Ours" makes prompts of a rubric and texts, sends them, reads the replies, writes journal
 and cache; the others send the same prompts with nothing around them, but for DSPy and G-Eval, which make prompts of
-the same texts. Wall and processor time are taken without imports and the first request; the ideal is as many judgments a
-second as are in flight, over the delay. Replies are checked: the server gives each text a score of its own.
+the same texts. Wall and processor time are taken without imports and the first request. The ideal rate is what is in
+flight over the delay. Replies are checked: the server's score for a text follows from the text's number.
 
 DSPy, DeepEval and inspect_ai want environments of their own; `--python` names the interpreter for a client.
 """

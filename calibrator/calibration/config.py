@@ -15,7 +15,7 @@ from calibrator.errors import ConfigError
 from calibrator.judges.llm import MAX_TOKENS
 from calibrator.judges.modes import ScoreMode, TextMode, parse_mode
 from calibrator.models.build import DEADLINE, Access, make_access
-from calibrator.models.names import anchored_name, check_name
+from calibrator.models.names import anchored_name, check_arguments, check_name
 from calibrator.validation import checked, first_fault, load_yaml
 
 Objective = Literal["spearman", "kendall", "pearson", "mae"]
@@ -182,6 +182,7 @@ def check_models(config: RunConfig) -> None:
             if getattr(config, field) != RunConfig.model_fields[field].get_default():
                 option = f"--{field.replace('_', '-')}"
                 raise ConfigError(f"{option}: the embedded judge asks no model; name one: --model openai/gpt-4o-mini")
+    check_arguments((config.model or "", *config.drafters), config.model_arg)
     if len(set(config.drafters)) < len(config.drafters):
         raise ConfigError(f"--drafter: '{config.drafter}' names one twice")
     if CRITERIA not in config.drafters and any(s <= 1 for s in config.shots or ()):

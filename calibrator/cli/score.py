@@ -58,6 +58,4 @@ def score(
         batch=bool(batch),
     )
     wanted = named.over(Wanted())
-    score_with(
-        file, rubric, wanted, access, model=model, out=out, column=column, encoding=encoding, quiet=quiet
-    )
+    score_with(file, rubric, wanted, access, model=model, out=out, column=column, encoding=encoding, quiet=quiet)

@@ -19,7 +19,7 @@ from calibrator.calibration.purpose import NEW_SYSTEMS, Purpose, purpose_of
 from calibrator.cli.options import INTERRUPTED
 from calibrator.errors import BudgetSpent, ModelError, RunError
 from calibrator.judges.frozen import check_place
-from calibrator.models.build import Connections
+from calibrator.models.build import Connections, check_price
 from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in
 from calibrator.models.replies import cache_folder
@@ -52,7 +52,8 @@ def start(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
     purpose = purpose_of(config, prepared)
     check_place(_out(config, prepared))
     for name in {config.model or CRITERIA, *config.drafters} - {CRITERIA}:
-        check_ready(name)  # whatever is absent is said before there is a run
+        check_ready(name, config.model_arg)  # whatever is absent is said before there is a run
+        check_price(name, config.access(None))
     Ledger(runs).check()
     config = anchored(config)
     config = config.model_copy(update={"inputs": inputs_of(prepared, config)})

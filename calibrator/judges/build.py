@@ -17,6 +17,7 @@ from calibrator.judges.llm import METHOD, LLMJudge
 from calibrator.judges.modes import parse_mode
 from calibrator.models.base import Sampling
 from calibrator.models.build import Access, Connections
+from calibrator.models.names import check_arguments
 from calibrator.models.recorded import Spent
 from calibrator.models.replies import cache_folder
 from calibrator.records import Failure, Item, Verdict
@@ -115,7 +116,9 @@ def load_judge(
     path = find_frozen(str(name))
     frozen = read_frozen(path)
     if frozen.judge.method == METHOD:
-        connections = _connections(access or Access(cache=cache_folder()), part)
+        access = access or Access(cache=cache_folder())
+        check_arguments([model or (frozen.judge.asked.model if frozen.judge.asked else "")], access.arguments)
+        connections = _connections(access, part)
         return _llm(path, frozen, model, connections, told)
     if model is not None:
         raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")

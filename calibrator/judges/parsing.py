@@ -6,6 +6,7 @@ failures are counted by their reason. JSON is what models are asked for; a few o
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -57,7 +58,7 @@ def read_score(text: str, scale: Scale, *, cut_off: bool = False, names: Collect
     said = outside_thought(text)
     if said is None:
         return _CUT_OFF
-    reader = reader_for(scale, tuple(sorted({normal(n) for n in names} - {""})))
+    reader = _reader(scale, tuple(names))
     objects, rest = _split(said)
     values = [v for o in objects for v in _values(o, reader, cut_off)]
     if any(v.cut for v in values):
@@ -75,6 +76,11 @@ def read_score(text: str, scale: Scale, *, cut_off: bool = False, names: Collect
             return NoScore("off scale", f"the score {score:g} is not on the scale {scale}")
         return Found(score, "json" if any(v.form == "json" for v in values if v.number is not None) else "stated")
     return _failure(said, cut_off)
+
+
+@functools.cache
+def _reader(scale: Scale, names: tuple[str, ...]) -> Reader:
+    return reader_for(scale, tuple(sorted({normal(n) for n in names} - {""})))
 
 
 def _failure(said: str, cut_off: bool) -> NoScore:

@@ -42,8 +42,8 @@ class ChatRequest:
 class Token:
     """A token of a reply with its natural log-probability; `top` are the likeliest in its place, itself among them.
 
-    Servers may give fewer of them than were wanted, and leave the token itself out. `top` is kept only where a digit
-    is among them, which is all that a score needs.
+    Servers may give fewer of them than were wanted, and leave the token itself out. `top` is kept only where a part of
+    a number is among them, which is all that a score needs.
     """
 
     text: str
@@ -104,9 +104,10 @@ def request_key(identity: str, request: ChatRequest) -> str:
     What a reply is read for has no part in it: neither `logprobs` nor a score mode.
     """
     sampling = request.sampling
-    said = [[m.role, m.content] for m in request.messages]
+    said = [[m.role, len(m.content)] for m in request.messages]  # the lengths tell the texts apart that follow
     drawn = [sampling.temperature, sampling.max_tokens, sampling.seed, request.sample, request.schema]
-    return hashlib.sha256(_text([identity, said, drawn]).encode()).hexdigest()  # ASCII: any text can be keyed
+    whole = _text([identity, said, drawn]) + "".join(m.content for m in request.messages)
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -75,6 +75,13 @@ def make_access(
     )
 
 
+def check_price(name: str, access: Access) -> None:
+    """Raise ConfigError if the budget is in dollars and the price of a model is not known."""
+    if access.cap is not None and access.cap.kind == "usd" and price_for(name, access.price) is None:
+        more = "give it, in dollars a million tokens of prompt/reply: --price 0.15/0.60"
+        raise ConfigError(f"--budget: the price of {name} is not known; {more}; or cap tokens: --budget 500ktok")
+
+
 def price_for(name: str, said: Price | None) -> Price | None:
     """Return the price of a model: what runs here is free; else what the user `said`, else that of the table."""
     listed = price_of(name)
@@ -156,10 +163,8 @@ class Connections:
 
     def _wrapped(self, name: str, most: int, start: int, circuit: Circuit) -> Model:
         access = self._access
+        check_price(name, access)
         price = price_for(name, access.price)
-        if access.cap is not None and access.cap.kind == "usd" and price is None:
-            more = "give it, in dollars a million tokens of prompt/reply: --price 0.15/0.60"
-            raise ConfigError(f"--budget: the price of {name} is not known; {more}; or cap tokens: --budget 500ktok")
         model = open_model(name, most, access.arguments)
         deadline: float | None = access.deadline
         if access.batch:

@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 from calibrator.errors import CacheError
 from calibrator.models.base import ChatReply, ChatRequest, Model, request_key
-from calibrator.models.replies import ReplyStore
+from calibrator.models.replies import UNUSABLE, ReplyStore
 
 
 class Cached:
@@ -30,6 +29,7 @@ class Cached:
         self._written = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._writer: ThreadPoolExecutor | None = None
+        self._problem: CacheError | None = None
         self.hits = 0  # how many replies came from the store
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -38,7 +38,7 @@ class Cached:
         stored = self._store.get(key)
         if stored is not None and stored.answers(request):
             self.hits += 1
-            return replace(stored, calls=0, cost=None if stored.cost is None else 0.0)
+            return _free(stored)
         reply = await self._model.complete(request)
         if reply.finish != "refused":
             await self._keep(key, reply)
@@ -61,6 +61,8 @@ class Cached:
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all())
         await written.wait()
+        if self._problem is not None:
+            raise self._problem
 
     async def _write_all(self) -> None:
         """Write what came since the last time, until nothing did."""
@@ -70,10 +72,18 @@ class Cached:
             written, self._written = self._written, asyncio.Event()
             try:
                 await asyncio.get_running_loop().run_in_executor(self._writer, self._write, batch)
+            except CacheError as error:
+                self._problem = error
             finally:
                 written.set()
 
     def _write(self, batch: Sequence[tuple[str, ChatReply]]) -> None:
         # They are paid for: a full disk or a busy store must not keep them from whoever asked.
-        with contextlib.suppress(CacheError):
+        with contextlib.suppress(*UNUSABLE):
             self._store.put((key, self.identity, reply) for key, reply in batch)
+
+
+def _free(reply: ChatReply) -> ChatReply:
+    """Return a reply from the store: it took no call, and costs nothing where its price is known."""
+    cost = None if reply.cost is None else 0.0
+    return ChatReply(reply.text, reply.finish, reply.detail, reply.usage, cost, 0, reply.tokens, reply.served)

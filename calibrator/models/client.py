@@ -94,7 +94,7 @@ class Client:
         reply = self.ask([ChatRequest(PROBE, Sampling(max_tokens=8), logprobs=alternatives)])[0]
         if not any(token.top for token in reply.tokens):
             given = "gives no alternatives with its tokens" if reply.tokens else "gives no log-probabilities"
-            raise ModelError(f"{self.id}: the server {given}, so nothing was spent; {WITHOUT_LOGPROBS}")
+            raise ModelError(f"{self.id}: the server {given}, as one request shows; {WITHOUT_LOGPROBS}")
         self._probed.add(alternatives)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +25,7 @@ FORMS = "openai/gpt-4o-mini, vllm/<model>, local/smollm2, local/<file.gguf> or h
 # Requests in flight unless the user says otherwise: how many at first, and at most. A processor gains nothing from
 # several at once, and each would need the part that is the same for all items in a cache of its own.
 START, MOST, LOCAL = 16, 64, 1
+ON_DISK = ("local", "vllm-local", "replay")  # what may be named by a path
 ENGINES, AT_ENGINES = ("vllm", "vllm-local", "replay"), 256  # these batch what is in flight, or do not care
 
 
@@ -43,14 +44,21 @@ def check_name(name: str) -> None:
 
 
 def anchored_name(name: str) -> str:
-    """Return the name with the path of a model file made absolute, so that it means the same from any folder."""
-    if not name.startswith("local/") or name == "local/smollm2":
+    """Return the name with the path of a model or a journal made absolute, so that it means the same anywhere."""
+    kind, _, rest = name.partition("/")
+    if kind not in ON_DISK or name == "local/smollm2":
         return name
     try:
-        path = Path(name.removeprefix("local/")).expanduser()
-        return f"local/{path.resolve()}" if path.is_file() else name
+        path = Path(rest).expanduser()
+        return f"{kind}/{path.resolve()}" if path.exists() else name
     except (OSError, RuntimeError):  # no such user, a name too long: said where the file is opened
         return name
+
+
+def check_arguments(names: Iterable[str], arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError if there are arguments for an engine and none of the models has one."""
+    if arguments and not any(name.startswith("vllm-local/") for name in names):
+        raise ConfigError("--model-arg is for vllm-local/<model>, whose engine takes it; no other model has one")
 
 
 def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
@@ -66,14 +74,12 @@ def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
 def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None) -> Model:
     """Return the model of a name; nothing is asked and no server started yet.
 
-    `width` is the most requests that will be in flight; `arguments` are passed on to the engine of `vllm-local/`.
-    Raises ConfigError if it is no name or takes no arguments, ModelMissing, with the command that provides it, if
-    something is absent.
+    `width` is the most requests that will be in flight; `arguments` are passed on to the engine of `vllm-local/`, and
+    to no other. Raises ConfigError if it is no name or the engine does not know an argument, ModelMissing, with the
+    command that provides it, if something is absent.
     """
     check_name(name)
     kind = name.partition("/")[0]
-    if arguments and kind != "vllm-local":
-        raise ConfigError(f"--model-arg is for vllm-local/<model>; {name} has no engine here to take it")
     if kind == "local":
         from calibrator.models.local import LocalModel, model_file
 
@@ -108,9 +114,9 @@ def _served(name: str) -> Model:
     return HttpModel(name, url, model, key=key, key_variable=variable, hint=hint, structured=structured)
 
 
-def check_ready(name: str) -> None:
+def check_ready(name: str, arguments: Mapping[str, str] | None = None) -> None:
     """Raise what `open_model` raises, and ModelMissing if a provider or its key is not there; asks nothing."""
-    model = open_model(name, 1)
+    model = open_model(name, 1, arguments)
     if (check := getattr(model, "check", None)) is not None:
         check()
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+from dataclasses import replace
 from typing import Any
 
 from calibrator.errors import ModelError, ModelMissing, ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.models.prices import price_of
 from calibrator.models.wire import FILTERED, TOO_LONG, refusal, reply_of, request_body, retry_after
 from calibrator.texts import digest
 
 NEEDS_LITELLM = "litellm is not installed; it comes with: pip install 'litellm>=1.83.7' 'openai<3'"
+NO_LOGPROBS = "--score-mode text or sample:5 does without them"
 DEADLINE = 600.0
 
 
@@ -25,7 +28,8 @@ class ProviderModel:
         self.id = name
         self.identity = f"{name}{_endpoint(name)}"
         self._litellm: Any = None
-        self._seeded = False
+        self._takes: frozenset[str] = frozenset()  # of what OpenAI's models take
+        self._structured = False
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
@@ -45,17 +49,19 @@ class ProviderModel:
         async with self._importing:
             if self._litellm is None:
                 self._litellm = await asyncio.to_thread(_litellm)
-                self._seeded = "seed" in (self._litellm.get_supported_openai_params(model=self.id) or [])
-        body = request_body(request, self.id)
-        if not self._seeded:
+                self._takes = frozenset(self._litellm.get_supported_openai_params(model=self.id) or ())
+                self._structured = bool(self._litellm.supports_response_schema(model=self.id))
+        if request.logprobs and not {"logprobs", "top_logprobs"} <= self._takes:
+            raise ModelError(f"{self.id} gives no log-probabilities; {NO_LOGPROBS}")
+        body = request_body(request, self.id, structured=self._structured)
+        if "seed" not in self._takes:
             body.pop("seed", None)
         try:
             # One policy of retries rules, and it is not litellm's.
             answer = await self._litellm.acompletion(**body, timeout=DEADLINE, num_retries=0, max_retries=0)
         except Exception as error:
             return self._refused_or_raise(error)
-        reply = reply_of(answer.model_dump())
-        return ChatReply(reply.text, reply.finish, reply.detail, reply.usage, self._cost(answer))
+        return replace(reply_of(answer.model_dump()), cost=self._cost(answer))
 
     async def close(self) -> None:
         """Close the connections that litellm keeps."""
@@ -65,11 +71,12 @@ class ProviderModel:
             self._litellm.in_memory_llm_clients_cache.flush_cache()
 
     def _cost(self, answer: Any) -> float | None:
-        """Return the price of an answer by litellm's table, None where the table does not have the model."""
+        """Return the price of an answer by litellm's table, None where the table does not have it."""
         try:
-            return float(self._litellm.completion_cost(completion_response=answer, model=self.id))
+            cost = float(self._litellm.completion_cost(completion_response=answer, model=self.id))
         except Exception:  # litellm raises a bare Exception for a model without a price
             return None
+        return cost if cost or price_of(self.id) is not None else None  # nothing may mean that it is not known
 
     def _refused_or_raise(self, error: Exception) -> ChatReply:
         """Return the reply that stands for a request held back; raise our error for any other."""
@@ -98,7 +105,8 @@ class ProviderModel:
             raise ModelUnavailable(f"{self.id}: {problem}", wait, overload=overload, charged=charged) from None
         if isinstance(error, faults.BadRequestError) and (held := refusal(problem)):
             return held
-        raise ModelError(f"{self.id}: {problem}") from None
+        mend = f"; {NO_LOGPROBS}" if "logprobs" in problem else ""
+        raise ModelError(f"{self.id}: {problem}{mend}") from None
 
 
 def _endpoint(name: str) -> str:

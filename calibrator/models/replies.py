@@ -18,13 +18,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from calibrator.errors import CacheError
 from calibrator.models.base import ChatReply, Token, reply_from_json, reply_to_json
 
 VARIABLE, SIZE_VARIABLE = "CALIBRATOR_CACHE", "CALIBRATOR_CACHE_SIZE"
 SIZE_LIMIT = 2 * 2**30  # bytes; some millions of short replies
+UNUSABLE = (sqlite3.Error, OSError)  # a full disk, a store that is held; TimeoutError is an OSError
 PATIENCE = 10.0  # seconds to wait while another process writes, which takes it a fraction of a millisecond
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -69,7 +70,8 @@ class Kept:
 class ReplyStore:
     """The replies in a folder, which is made when it is first used; may be used in several threads.
 
-    Every method raises CacheError, in one line, if the folder cannot be used or holds what is not ours.
+    Every method raises CacheError, in one line, if the folder holds what is not ours, and, but for `put`, if it cannot
+    be used.
     """
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
@@ -85,12 +87,17 @@ class ReplyStore:
             return reply
 
     def put(self, replies: Iterable[tuple[str, str, ChatReply]]) -> None:
-        """Keep replies, given as key, identity of the model and reply; all of them or, after an error, none."""
-        with self._told():
+        """Keep replies, given as key, identity of the model and reply; all of them or, after an error, none.
+
+        Raises one of `UNUSABLE` where there is no room or another process holds the store.
+        """
+        try:
             cache = self._opened()
-            with cache.transact(retry=True):
+            with cache.transact(retry=False):
                 for key, model, reply in replies:
                     cache.set(key, reply, tag=model)
+        except _timeout() as error:
+            raise TimeoutError("another process holds it") from error
 
     def kept(self) -> list[Kept]:
         """Return what is kept, by model."""
@@ -137,17 +144,23 @@ class ReplyStore:
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
         """Say in one line what is the matter with the store."""
-        from diskcache import Timeout
-
+        timeout = _timeout()
         try:
             yield
-        except (sqlite3.Error, OSError, Timeout) as error:
-            what = "another process holds it" if isinstance(error, Timeout) else str(error)
+        except (sqlite3.Error, OSError, timeout) as error:
+            what = "another process holds it" if isinstance(error, timeout) else str(error)
             damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
             mend = f", {_remove(self.folder)} makes room for a new one" if damaged else ""
             raise CacheError(
                 f"{self.folder}: the cache of replies cannot be used ({what}); --no-cache goes on without it{mend}"
             ) from None
+
+
+def _timeout() -> type[Exception]:
+    """Return what diskcache raises where another process holds the store for too long."""
+    from diskcache import Timeout
+
+    return cast(type[Exception], Timeout)
 
 
 @contextlib.contextmanager

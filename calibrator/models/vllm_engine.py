@@ -30,7 +30,7 @@ from calibrator.errors import ConfigError
 
 # User arguments win. A judge's prompts begin alike; statistics would be printed by a thread every ten seconds.
 DEFAULTS: dict[str, Any] = {"enable_prefix_caching": True, "disable_log_stats": True}
-_OWN_LOGS = ("VLLM_LOGGING_CONFIG_PATH", "VLLM_CONFIGURE_LOGGING")  # whoever sets these has logs of their own
+_CONFIGURATION, _PREFIX = "VLLM_LOGGING_CONFIG_PATH", "calibrator-vllm-"
 _RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): (?P<said>\S.*)$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"root cause|stack trace", re.IGNORECASE)  # what an outer process says of an inner one
 
@@ -85,13 +85,15 @@ def prepare() -> None:
     """
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # a fork would copy locks that our threads hold
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # nothing is reported to anybody
-    if not any(name in os.environ for name in _OWN_LOGS):
-        os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(_logging_configuration())
+    named = os.environ.get(_CONFIGURATION)
+    ours = named is None or Path(named).parent.name.startswith(_PREFIX)  # or that of a program that started this one
+    if ours and os.environ.get("VLLM_CONFIGURE_LOGGING") != "0":
+        os.environ[_CONFIGURATION] = str(_logging_configuration())
 
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="calibrator-vllm-"))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     atexit.register(_tidy, folder, os.getpid())
     return folder
 
@@ -121,16 +123,15 @@ def handler(path: str | None, owner: int) -> logging.Handler:
 
     In any process but `owner`, all that is printed goes there too, and the process is ended when its parent is.
     """
-    if os.getpid() != owner:
-        _become_a_child(path)
+    parent = multiprocessing.parent_process()
+    if os.getpid() != owner and parent is not None:
+        _become_a_child(path, parent)
     return logging.FileHandler(path, encoding="utf-8") if path else logging.StreamHandler()
 
 
 @cache  # logging may be configured more than once
-def _become_a_child(path: str | None) -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), name="calibrator-parent", daemon=True).start()
+def _become_a_child(path: str | None, parent: Any) -> None:
+    threading.Thread(target=_end_with, args=(parent,), name="calibrator-parent", daemon=True).start()
     if path is None:
         os.dup2(2, 1)
         return

@@ -61,7 +61,9 @@ class VllmModel:
         if "model" in self._arguments:
             raise ConfigError("--model-arg model: the model is named behind vllm-local/")
         self.identity = f"{name}{self._told_apart()}"
-        self._starting: asyncio.Task[Any] | None = None  # its result is the engine
+        # Not the result of the start: that would live on in the frame of a thread, and vLLM cannot be deleted at exit.
+        self._engine: Any = None
+        self._starting: asyncio.Task[None] | None = None
         self._others: set[int] = set()
         self._mark = 0
         self._numbers = itertools.count()
@@ -96,8 +98,11 @@ class VllmModel:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
             await asyncio.wait([starting], timeout=0.5)
-        if not starting.cancelled() and starting.exception() is None:
-            await asyncio.to_thread(starting.result().shutdown)
+        if not starting.cancelled():
+            starting.exception()  # it was told to whoever asked
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await asyncio.to_thread(engine.shutdown)
 
     async def _started(self) -> Any:
         """Return the engine. All who wait for its start share it, or its error; after an error it may be tried again.
@@ -110,14 +115,15 @@ class VllmModel:
             self._starting = asyncio.create_task(asyncio.to_thread(self._start))
         starting = self._starting
         try:
-            return await asyncio.shield(starting)
+            await asyncio.shield(starting)
         except CalibratorError:
             if self._starting is starting:
                 self._starting = None
             raise
+        return self._engine
 
-    def _start(self) -> Any:
-        """Return a started engine; takes from half a minute to several."""
+    def _start(self) -> None:
+        """Start the engine, which takes from half a minute to several. Raises ModelError, ModelMissing, ConfigError."""
         self.check()
         prepare()
         try:
@@ -128,7 +134,7 @@ class VllmModel:
             raise ModelMissing(f"{self.id}: the vLLM that is installed does not work here ({_line(error)})") from None
         arguments = engine_arguments(AsyncEngineArgs, self._arguments)
         try:
-            return AsyncLLM.from_engine_args(AsyncEngineArgs(model=self._path() or self._model, **arguments))
+            self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self._path() or self._model, **arguments))
         except Exception as error:
             raise self._broken("vLLM could not start", error) from None
 

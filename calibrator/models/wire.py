@@ -73,7 +73,12 @@ def _top(listed: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
 def token_of(text: str, logprob: float, top: Iterable[tuple[str, float]]) -> Token:
     """Return a token as replies keep it. Raises TypeError or ValueError for what is no text or no number."""
     kept = tuple((_whole(t), _bounded(p)) for t, p in top)
-    return Token(_whole(text), _bounded(logprob), kept if any(c.isdigit() for t, _ in kept for c in t) else ())
+    return Token(_whole(text), _bounded(logprob), kept if any(_of_a_number(t) for t, _ in kept) else ())
+
+
+def _of_a_number(text: str) -> bool:
+    """Whether a token has a digit, or is the point or the sign of a number."""
+    return text.strip() in (".", "-") or any(map(str.isdigit, text))
 
 
 def _bounded(logprob: float) -> float:

@@ -11,7 +11,7 @@ from calibrator.models.replies import SIZE_VARIABLE, VARIABLE, Kept, ReplyStore
 def about(store: ReplyStore) -> str:
     """Return where the store is, what it holds and how large it may become."""
     kept = store.kept()
-    replies = f"{sum(k.replies for k in kept):,} replies of {len(kept)} models"
+    replies = f"{sum(k.replies for k in kept):,} replies of {len(kept)} model{'s' if len(kept) != 1 else ''}"
     size = f"{in_words(store.volume())} of at most {in_words(store.limit)}"
     return "\n".join(
         [

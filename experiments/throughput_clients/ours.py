@@ -16,11 +16,11 @@ from pathlib import Path
 from fast_server import pin
 
 from calibrator.aspects import Aspect, find_aspect
+from calibrator.journal import Journal
 from calibrator.judges.llm import LLMJudge
 from calibrator.models.build import Access, Connections
 from calibrator.prompts import Prompt, item_texts, score_prompt
 from calibrator.records import Item, Judgment, Verdict
-from calibrator.store import Journal
 from throughput_clients.common import STEPS, Measured, Text, measuring, text
 
 ROLES = ("source", "output")

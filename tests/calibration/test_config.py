@@ -19,6 +19,9 @@ from calibrator.calibration.config import (
 )
 from calibrator.errors import ConfigError
 from calibrator.judges.llm import MAX_TOKENS
+from calibrator.models.budget import Cap
+from calibrator.models.build import Access
+from calibrator.models.prices import Price
 
 MODEL, OTHER = "openai/gpt-4o-mini", "http://127.0.0.1:9/v1#m"
 
@@ -30,7 +33,7 @@ def config(**settings: Any) -> RunConfig:
 def test_without_a_model_the_embedded_judge_searches_widely() -> None:
     made = config()
     assert made.drafters == (CRITERIA,)
-    assert (made.model, made.calls, made.shots) == (None, None, None)
+    assert (made.model, made.access(None).cap, made.shots) == (None, None, None)
     assert (made.trials, made.top_k, made.rounds, made.refinements) == (8, 5, 3, 4)
 
 
@@ -74,12 +77,24 @@ def test_who_drafts(drafter: str | None, drafters: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, calls", [("2000calls", 2000), ("2,000 calls", 2000), ("1call", 1), (" 5_0 calls ", 50), (None, None)]
+    ("text", "cap"),
+    [("2000calls", Cap("calls", 2000)), ("100ktok", Cap("tokens", 1e5)), ("5usd", Cap("usd", 5)), (None, None)],
+    [("2000calls", Cap("calls", 2000)), ("100ktok", Cap("tokens", 1e5)), ("5usd", Cap("usd", 5)), (None, None)],
 )
-def test_a_budget_is_a_number_of_calls(text: str | None, calls: int | None) -> None:
+def test_a_budget_is_a_cap(text: str | None, cap: Cap | None) -> None:
     made = config(model=MODEL, budget=text)
     check_models(made)
-    assert made.calls == calls
+    assert made.access(None).cap == cap
+
+
+def test_how_models_are_asked(tmp_path: Path) -> None:
+    made = config(model=MODEL, concurrency=7, rpm=60, tpm=1e4, timeout=9, price="0.15/0.60", batch=True)
+    check_models(made)
+    price = Price(0.15e-6, 0.6e-6)
+    wanted = Access(width=7, cache=tmp_path, rpm=60, tpm=1e4, deadline=9, price=price, batch=True)
+    assert made.access(tmp_path) == wanted
+    assert config(model=MODEL, cache=False).access(tmp_path) == Access()
+    assert config(model="vllm-local/m", model_arg={"dtype": "half"}).access(None).arguments == {"dtype": "half"}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +117,12 @@ def test_a_budget_is_a_number_of_calls(text: str | None, calls: int | None) -> N
         ({"model": "openai/"}, r"'openai/' is no model"),
         ({"model": "http://127.0.0.1:9/v1"}, r"names no model"),
         ({"model": "http://me:secret@host/v1#m"}, r"no user, password"),
-        ({"model": "vllm-local/m"}, r"not in this version"),
+        ({"score_mode": "expected"}, r"^--score-mode: the embedded judge asks no model"),
+        ({"model": MODEL, "score_mode": "sample:1"}, r"^--score-mode: 'sample:1' is none"),
+        ({"model": MODEL, "model_arg": {"dtype": "half"}}, r"^--model-arg is for vllm-local/<model>"),
+        ({"model": MODEL, "price": "cheap"}, r"'cheap' is no price"),
+        ({"model": "vllm/m", "batch": True}, r"^--batch: vllm/m has no Batch API"),
+        ({"model": MODEL, "drafter": "vllm/m", "batch": True}, r"^--batch: vllm/m has no Batch API"),
         ({"model": MODEL, "drafter": "criterion"}, r"'criterion' is no model"),
         ({"model": MODEL, "drafter": f"{MODEL},{MODEL}"}, r"names one twice"),
         ({"model": MODEL, "drafter": "criteria, criteria"}, r"names one twice"),
@@ -155,4 +175,4 @@ def test_the_settings_file_knows_models_too(tmp_path: Path) -> None:
     file = tmp_path / "calibrate.yaml"
     file.write_text(f"model: {MODEL}\ndrafter: criteria\nbudget: 100calls\nrounds: 5\n", encoding="utf-8")
     made = config(**read_settings(file))
-    assert (made.model, made.drafters, made.calls, made.rounds, made.trials) == (MODEL, (CRITERIA,), 100, 5, 4)
+    assert (made.model, made.drafters, made.budget, made.rounds, made.trials) == (MODEL, (CRITERIA,), "100calls", 5, 4)

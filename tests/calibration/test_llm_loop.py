@@ -93,7 +93,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Script], list[Scripte
     def answering(script: Script) -> list[ScriptedModel]:
         opened: list[ScriptedModel] = []
 
-        def opening(name: str, width: int) -> ScriptedModel:
+        def opening(name: str, width: int, arguments: object) -> ScriptedModel:
             opened.append(ScriptedModel(script, name))
             return opened[-1]
 

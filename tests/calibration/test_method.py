@@ -41,7 +41,7 @@ ONE, TWO = "http://127.0.0.1:9/v1#m", "http://127.0.0.1:9/v1#n"  # nothing liste
 def connections() -> Iterator[Connections]:
     with Connections(Access()) as opened:
         yield opened
-        assert opened.calls == 0
+        assert opened.outlay.calls == 0
 
 
 def method(connections: Connections, **settings: Any) -> Method:
@@ -118,7 +118,7 @@ def test_judge_and_drafter_of_one_name_share_a_model(monkeypatch: pytest.MonkeyP
 
     opened: list[str] = []
 
-    def scripted(name: str, width: int) -> ScriptedModel:
+    def scripted(name: str, width: int, arguments: object) -> ScriptedModel:
         opened.append(name)
         return ScriptedModel(lambda r: '{"score": 2}', name)
 

@@ -80,6 +80,7 @@ def expected(given: ChatReply, scale: Scale = LIKERT, names: Sequence[str] = ())
         # what is no number on the scale is left out
         ("4", {"4": 0.25, "5": 0.15, "3": 0.1, "High": 0.3, "{": 0.1, '"': 0.05, "-": 0.02, "four": 0.03}, 4.1),
         ("4", {"4": 0.25, "5": 0.15, "3": 0.1, "9": 0.2, "0": 0.2, "10": 0.05, "2024": 0.05}, 4.1),
+        ("4", {"4": 0.25, "5": 0.15, "3": 0.1, "+": 0.2, " +": 0.1, ".": 0.2}, 4.1),
         # fewer alternatives than asked, one with next to no probability
         ("4", {"4": 0.6, "2": 0.2}, 3.5),
         ("4", {"4": 0.6, "2": 0.2, "1": 0.0}, 3.5),
@@ -93,6 +94,11 @@ def expected(given: ChatReply, scale: Scale = LIKERT, names: Sequence[str] = ())
 )
 def test_one_token(said: str, top: Listed, score: float) -> None:
     assert expected(scored(token(said, top))) == pytest.approx(score, abs=1e-12)
+
+
+def test_what_stands_before_the_number_in_its_token_is_no_part_of_the_others() -> None:
+    joined = token('":4', {'":4': 0.5, '":5': 0.3, '":3': 0.2})
+    assert expected(reply('{"', "score", joined, "}")) == pytest.approx(4.1)
 
 
 def test_the_form_is_that_of_the_reply() -> None:
@@ -202,6 +208,12 @@ def test_a_scale_of_half_points() -> None:
     short = (token("3", {"3": 0.6, "5": 0.4}), token("}", point))
     assert expected(reply('{"score": ', *short), half) == pytest.approx(0.36 * 3 + 0.24 * 3.25 + 0.4 * 5)
     assert expected(scored(token("3.5", {"3.5": 0.5, "4.0": 0.5})), half) == pytest.approx(3.75)
+
+
+def test_a_scale_of_twentieths() -> None:
+    """4.0 may become 4.05."""
+    decimals = token("4.5", {"4.5": 0.5, "4.0": 0.5})
+    assert expected(scored(decimals), Scale(4, 5, 0.05)) == pytest.approx(0.5 * 4.5 + 0.5 * 4.025)
 
 
 def test_a_number_between_the_points_counts_as_itself() -> None:
@@ -324,6 +336,7 @@ WRONG = token("4", {"4": 0.5, "1": 0.5})
         ['so {"score": ', WRONG, "}</think>", '{"score": ', RIGHT, "}"],
         # said twice: the last
         ['{"score": ', WRONG, '}\n{"score": ', RIGHT, "}"],
+        ['{"Relevence": ', WRONG, '}\n{"Relevence": ', RIGHT, "}"],
     ],
     ids=str,
 )
@@ -365,6 +378,7 @@ def test_a_top_of_the_scale_that_equals_the_score() -> None:
         # a draft without marks around it
         ('{"score": 4}', ['draft: {"score": 2} ', WRONG, ' {"score" : ', RIGHT, "}"]),
         ('{"Warmth": 4}', ['draft: {"score": 2} ', WRONG, ' {"Warmth" : ', RIGHT, "}"]),
+        ('{"x": 4}', ['{"x": 2} or {"x" : ', WRONG, "}", "<|final|>", '{"x": ', RIGHT, "}"]),
         ('{"x": 4}', ['draft: {"score": 2} {"x" : ', RIGHT, "}"]),
     ],
     ids=str,

@@ -73,7 +73,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedModel]:
 def opening(monkeypatch: pytest.MonkeyPatch, script: Script) -> list[ScriptedModel]:
     models: list[ScriptedModel] = []
 
-    def scripted(name: str, width: int) -> ScriptedModel:
+    def scripted(name: str, width: int, arguments: object) -> ScriptedModel:
         models.append(ScriptedModel(script, name))
         return models[-1]
 

@@ -223,7 +223,7 @@ def test_what_has_no_reply_may_be_asked_again(serve: Serve, kind: str) -> None:
 
 def test_what_is_asked_again_is_in_another_batch(serve: Serve) -> None:
     double, requests = serve("--fail", "500:0.5", "--fail", "missing:0.5"), asked(20)
-    replies = ask(retrying(model_of()), requests)
+    replies = ask(retrying(model_of(gather=0.2)), requests)
     assert all(map(right, requests, replies))
     assert {reply.calls for reply in replies} == {1, 2}
     assert len(double.seen("created")) == 2
@@ -247,10 +247,12 @@ def test_a_batch_that_is_turned_down_is_no_fault_that_passes(serve: Serve) -> No
 
 
 def test_where_too_many_tokens_wait_fewer_are_sent_later(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    double, requests = serve("--once", "crowded"), asked(10)
+    double, requests, heard = serve("--once", "crowded"), asked(10), []
     monkeypatch.setattr("calibrator.models.batch.CROWDED", 0.0)
-    assert all(map(right, requests, ask(retrying(model_of()), requests)))
-    assert len(double.seen("created")) == 3  # of ten, and then of five and five
+    assert all(map(right, requests, ask(retrying(model_of(told=heard.append)), requests)))
+    sizes = [int(line.split()[2]) for line in heard if "submitted" in line]
+    assert sizes[0] == 10 and max(sizes[1:]) <= 5 and sum(sizes) == 20
+    assert Counter(double.seen("asked")) == Counter(ids(requests) * 2)
 
 
 def test_a_key_that_is_wrong_or_missing_is_said(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,25 +303,33 @@ class Fatal(Journal):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def whole_job(journal: Journal) -> list[Any]:
-    return ask(Recorded(retrying(model_of(journal)), journal), asked())
+def whole_job(journal: Journal, name: str) -> list[Any]:
+    return ask(Recorded(Retrying(model_of(journal, name)), journal), asked())
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill outright")
-@pytest.mark.parametrize(("when", "what"), POINTS, ids=[f"{when} {what}" for when, what in POINTS])
-def test_a_process_that_is_killed_pays_for_nothing_twice(
-    serve: Serve, journal: Reopen, tmp_path: Path, when: str, what: str
-) -> None:
-    double, path = serve(), tmp_path / "journal.jsonl"
+def test_a_process_that_is_killed_pays_for_nothing_twice(serve: Serve, tmp_path: Path) -> None:
+    """At every point; each process has a model of its own, so that they can be told apart, and all run at once."""
+    double = serve()
     code = (
         "import sys; from pathlib import Path; from tests.models.test_batch import Fatal, whole_job\n"
-        "whole_job(Fatal(Path(sys.argv[1]), *sys.argv[2:]))"
+        "name, path, when, what = sys.argv[1:]; whole_job(Fatal(Path(path), when, what), name)"
     )
-    ended = subprocess.run([sys.executable, "-c", code, str(path), when, what], cwd=ROOT, check=False, timeout=60)
-    assert ended.returncode == -signal.SIGKILL
-    replies = whole_job(journal())
-    assert all(map(right, asked(), replies))
-    assert double.seen("asked") == ids(asked()) and len(double.seen("created")) == 1
+    names = [f"openai/model-{number}" for number in range(len(POINTS))]
+    paths = [tmp_path / f"{number}.jsonl" for number in range(len(POINTS))]
+    children = [
+        subprocess.Popen([sys.executable, "-c", code, name, str(path), *point], cwd=ROOT)
+        for name, path, point in zip(names, paths, POINTS, strict=True)
+    ]
+    assert [child.wait(timeout=120) for child in children] == [-signal.SIGKILL] * len(POINTS)
+    for name, path, point in zip(names, paths, POINTS, strict=True):
+        journal = Journal(path)
+        replies = whole_job(journal, name)
+        journal.close()
+        keys = [request_key(name, request) for request in asked()]
+        assert all(map(right, asked(), replies)), point
+        assert [key for key in double.seen("asked") if key in keys] == keys, point
+    assert len(double.seen("created")) == len(POINTS)
 
 
 def test_what_failed_before_the_end_is_asked_again_after_it(serve: Serve, journal: Reopen) -> None:

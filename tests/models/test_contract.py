@@ -16,7 +16,7 @@ from calibrator.models.base import ChatRequest, Model
 from calibrator.models.budget import Budget, Budgeted
 from calibrator.models.cache import Cached
 from calibrator.models.limit import Limited
-from calibrator.models.names import default_width, open_model
+from calibrator.models.names import levels, open_model
 from calibrator.models.recorded import Recorded
 from calibrator.models.retry import Retrying
 from calibrator.models.scripted import ScriptedModel
@@ -132,7 +132,7 @@ class ServerContract(ModelContract):
 
     @contextmanager
     def model(self) -> Iterator[Model]:
-        yield open_model(self.name, default_width(self.name))
+        yield open_model(self.name, levels(self.name)[0])
 
     def test_it_sends_what_was_asked(self) -> None:
         sent = json.loads(self.reply(asking("Wie geht's? 🙂", max_tokens=200, schema=SCHEMA)).text)
@@ -188,6 +188,6 @@ class TestLocal(ModelContract):
     def model(self) -> AbstractContextManager[Model]:
         @contextmanager
         def opened() -> Iterator[Model]:
-            yield open_model(self.name, default_width(self.name))
+            yield open_model(self.name, levels(self.name)[0])
 
         return opened()

@@ -45,7 +45,7 @@ def test_where_nothing_listens_it_is_said_at_once() -> None:
         ask(Retrying(Budgeted(open_model(f"{url}#m", 1), budget)), "x")
     message = str(caught.value)
     assert not caught.value.retryable
-    assert budget.spent == 1
+    assert budget.spent.calls == 1
     assert message.startswith(f"{url}#m: nothing answers at {url} (")
     assert message.rpartition("; ")[2].count("running") == 1 and "\n" not in message
 

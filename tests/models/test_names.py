@@ -11,7 +11,7 @@ import pytest
 from calibrator.errors import ConfigError, ModelMissing
 from calibrator.models.http import HttpModel
 from calibrator.models.local import LocalModel
-from calibrator.models.names import anchored_name, check_name, check_ready, default_width, is_url, open_model
+from calibrator.models.names import anchored_name, check_name, check_ready, is_url, levels, open_model
 from calibrator.models.providers import ProviderModel
 
 NEEDED = {
@@ -238,8 +238,9 @@ def test_what_is_for_later_says_what_to_use_now(name: str, instead: str) -> None
 
 
 def test_how_many_requests_suit_a_model() -> None:
-    assert default_width("local/smollm2") == 1
-    assert {default_width(name) for name in ("vllm/m", "http://host/v1#m", "openai/m")} == {16}
+    assert levels("local/smollm2") == (1, 1)
+    assert [levels(name) for name in ("vllm/m", "http://host/v1#m", "openai/m")] == [(256, 16), (64, 16), (64, 16)]
+    assert levels("vllm/m", 40) == (40, 40)
     assert is_url("http://h#m") and is_url("https://h#m") and not is_url("vllm/http://h")
 
 

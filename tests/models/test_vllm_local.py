@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import importlib.util
 import json
 import math
@@ -25,7 +26,7 @@ from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnavai
 from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling
 from calibrator.models.client import Portal
 from calibrator.models.names import open_model
-from calibrator.models.vllm_engine import converted, engine_arguments, engine_processes
+from calibrator.models.vllm_engine import converted, engine_arguments, engine_processes, kept_log
 from calibrator.models.vllm_local import VllmModel
 from calibrator.records import Message
 from tests.models.contract import ModelContract, asking
@@ -268,7 +269,7 @@ def test_the_engine_is_told_what_was_asked(engine: type[Engine]) -> None:
         asked = model()
         await asked.complete(ChatRequest((Message("user", "?"),), Sampling(0.7, 5, seed=2**31 + 3), logprobs=20))
         await asked.complete(asking("?", schema='{"type": "object"}'))
-        return asked._starting.result().asked  # type: ignore[union-attr]
+        return asked._engine.asked
 
     first, second = asyncio.run(work())
     assert (first.temperature, first.max_tokens, first.seed) == (0.7, 5, 3)
@@ -410,7 +411,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
         eos_token_id=1,
         **shape,
     )
-    LlamaForCausalLM(config).save_pretrained(where)
+    network = LlamaForCausalLM(config)
+    with torch.no_grad():  # halves of letters are never the likeliest
+        for token in range(len(tokenizer)):
+            if not tokenizer.decode([token]).isascii():
+                network.lm_head.weight[token] = 0
+    network.save_pretrained(where)
     return where
 
 
@@ -422,6 +428,9 @@ def shared(folder: str) -> Iterator[tuple[Portal, VllmModel]]:
     portal.run(opened.close())
     portal.close()
     assert not engine_processes()
+    if (log := kept_log()) is not None:
+        (log.parent / "keep").unlink()
+    gc.collect()
 
 
 class OnAnEngine:
@@ -491,8 +500,9 @@ class TestEngine(OnAnEngine):
         assert reply.usage.prompt == len(prompt)
         with torch.no_grad():
             expected = torch.log_softmax(network(torch.tensor([prompt])).logits[0, -1], -1)
-        (own,) = tokenizer(reply.tokens[0].text, add_special_tokens=False)["input_ids"]
-        assert reply.tokens[0].logprob == pytest.approx(float(expected[own]), abs=1e-3)
+        first = reply.tokens[0]
+        own = [k for k in range(len(tokenizer)) if tokenizer.decode([k]) == first.text]  # several for half a letter
+        assert any(math.isclose(first.logprob, float(expected[k]), abs_tol=1e-3) for k in own)
         assert len(reply.tokens) == reply.usage.completion
 
     def test_a_seed_gives_the_same_reply_and_another_seed_another(self) -> None:
@@ -553,6 +563,11 @@ class TestEngine(OnAnEngine):
 class TestStart:
     pytestmark = real
 
+    @pytest.fixture(autouse=True)
+    def _surroundings(self) -> Iterator[None]:
+        yield
+        gc.collect()  # a start that failed leaves sockets to the collector, which would warn after the tests
+
     def error(self, folder: str, **arguments: str) -> ModelError:
         async def work() -> None:
             model = VllmModel(f"vllm-local/{folder}", ON_CPU | arguments)
@@ -569,9 +584,7 @@ class TestStart:
         error = str(self.error(folder, kv_cache_memory_bytes="100000"))
         assert "\n" not in error and "vLLM could not start" in error
         assert "--model-arg max_model_len" in error and "--model-arg gpu_memory_utilization" in error
-        log = Path(error.rpartition("log: ")[2])
-        assert log.stat().st_size > 0
-        (log.parent / "keep").unlink()
+        assert Path(error.rpartition("log: ")[2]).stat().st_size > 0
 
     def test_what_vllm_refuses_is_one_line(self, folder: str) -> None:
         error = str(self.error(folder, max_model_len="100000"))
@@ -582,7 +595,7 @@ class TestStart:
         async def work() -> float:
             model = VllmModel(f"vllm-local/{folder}", ON_CPU)
             asked = asyncio.create_task(model.complete(asking("Say.")))
-            while not engine_processes():
+            while engine_processes() == others:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(3)
             asked.cancel()
@@ -590,8 +603,9 @@ class TestStart:
             await model.close()
             return time.perf_counter() - begin
 
-        asyncio.run(work())
-        assert not engine_processes()
+        others = engine_processes()
+        assert asyncio.run(work()) < 10
+        assert engine_processes() == others
 
     def test_no_process_outlives_us_and_none_writes_to_our_output(self, folder: str, tmp_path: Path) -> None:
         program = tmp_path / "program.py"
