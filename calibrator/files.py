@@ -16,14 +16,9 @@ from calibrator.errors import RunError
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
     """Append one JSON line and wait until it is on disk. Raises RunError if the place cannot be written to."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line_of(record))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with contextlib.closing(Appending(path)) as end:
+        end.add(line_of(record))
+        end.sync()
 
 
 def line_of(record: Mapping[str, Any]) -> str:
@@ -60,7 +55,7 @@ def locked(path: Path, busy: str | None = None) -> Iterator[None]:
 
 
 def read_lines(path: Path, keys: Set[str] = frozenset()) -> list[dict[str, Any]]:
-    """Return the JSON lines of a file; a torn last line (the writer was killed) is cut off, on disk too.
+    """Return the JSON lines of a file but for a torn last one (the writer was killed, or is still writing).
 
     Raises RunError if the file cannot be read, or another line is damaged or lacks one of `keys`.
     """
@@ -70,10 +65,11 @@ def read_lines(path: Path, keys: Set[str] = frozenset()) -> list[dict[str, Any]]
 def placed_lines(path: Path, keys: Set[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield where each line begins, in bytes, and what it says. See `read_lines`."""
     try:
-        _cut_torn(path)
         with path.open("rb") as file:
             place = 0
             for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
                 try:
                     record = json.loads(line)
                 except ValueError:
@@ -88,19 +84,18 @@ def placed_lines(path: Path, keys: Set[str]) -> Iterator[tuple[int, dict[str, An
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _cut_torn(path: Path, step: int = 2**16) -> None:
+def _cut_torn(file: FileIO, step: int = 2**16) -> None:
     """Cut what stands behind the last line end of a file."""
-    with path.open("rb") as file:
-        size = left = file.seek(0, os.SEEK_END)
-        while left:
-            begin = max(0, left - step)
-            file.seek(begin)
-            if (end := file.read(left - begin).rfind(b"\n")) >= 0:
-                left = begin + end + 1
-                break
-            left = begin
+    size = left = file.seek(0, os.SEEK_END)
+    while left:
+        begin = max(0, left - step)
+        file.seek(begin)
+        if (end := file.read(left - begin).rfind(b"\n")) >= 0:
+            left = begin + end + 1
+            break
+        left = begin
     if left < size:
-        os.truncate(path, left)
+        file.truncate(left)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -115,36 +110,50 @@ def write_whole(path: Path, text: str) -> None:
 
 
 class Appending:
-    """A file that is only appended to and stays open; what was added outlives any end of the process."""
+    """A file of lines that is only appended to and stays open; what was added outlives any end of the process.
+
+    A torn last line, which a writer that was killed has left, is cut off before anything is added.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: FileIO | None = None
 
     def add(self, text: str) -> int:
-        """Append a text in one piece and return where it begins, in bytes.
+        """Append a line, with its end, in one piece and return where it begins, in bytes.
 
         The system has it then, but it is not waited for the disk: thousands of short replies could not afford that.
-        Raises RunError if the place cannot be written to.
+        Raises RunError if the place cannot be written to; nothing of the line is there then.
         """
         raw = text.encode()
         try:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("ab", buffering=0)
-            if self._file.write(raw) != len(raw):
+                self._file = self._opened()
+            written = self._file.write(raw)
+            place = self._file.tell() - written
+            if written != len(raw):
+                self._file.truncate(place)  # what is added when there is room again must not stand behind half a line
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return self._file.tell() - len(raw)
+            return place
         except OSError as error:
             raise RunError(f"{self.path}: cannot be written: {error.strerror or error}") from None
 
     def sync(self) -> None:
-        """Wait until all that was added is on disk."""
+        """Wait until all that was added is on disk. Raises RunError if it cannot be brought there."""
         if self._file is not None:
-            os.fsync(self._file.fileno())
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise RunError(f"{self.path}: cannot be written: {error.strerror or error}") from None
 
     def close(self) -> None:
         """Close the file; what is added later opens it again."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _opened(self) -> FileIO:
+        file = self.path.open("a+b", buffering=0)
+        _cut_torn(file)
+        return file

@@ -107,13 +107,13 @@ class Tally:
         known = True
         try:
             text = self._path.read_text(encoding="ascii") if self._path.exists() else ""
-            for line in text[: text.rfind("\n") + 1].splitlines():
+            for line in text[: text.rfind("\n") + 1].splitlines():  # what is torn was not sent
                 kind, count, price = line.split(" ")
-                calls += kind == "call"
+                calls += {"call": 1, "took": 0}[kind]
                 tokens += int(count)
                 known = known and price != "?"
                 usd += float(price) if price != "?" else 0.0
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise RunError(f"{self._path}: not readable: {error}") from None
         return Outlay(calls, tokens, usd if known else None)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -120,7 +121,10 @@ def write_model(folder: Path, shape: str) -> None:
     made = Tokenizer(models.BPE())
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=2000, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet)
+    special = ["<s>", "</s>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
     made.train_from_iterator((r.messages[0].content for r in requests(rubric(), 50, seed=1)), trainer)
     made.save(str(folder / "tokenizer.json"))
     said = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
@@ -133,6 +137,21 @@ def measured(client: Client, asked: Sequence[ChatRequest]) -> tuple[float, Seque
     return len(asked) / (time.perf_counter() - begin), replies
 
 
+def by_order(client: Client, options: argparse.Namespace) -> Iterator[tuple[str, float, Sequence[ChatReply]]]:
+    """Yield the median rate of each order, with the replies of its last round; the orders take turns."""
+    orders = {"stable part first": rubric(), "item first": item_first(rubric())}
+    rates: dict[str, list[float]] = {name: [] for name in orders}
+    replies: dict[str, Sequence[ChatReply]] = {}
+    for prompt in orders.values():
+        client.ask(requests(prompt, options.width, seed=2))  # what is compiled or captured with first use
+    for k in range(options.rounds):
+        for name, prompt in orders.items():
+            rate, replies[name] = measured(client, requests(prompt, options.items, seed=3 + k))
+            rates[name].append(rate)
+    for name in orders:
+        yield name, statistics.median(rates[name]), replies[name]
+
+
 def rows(shape: str, options: argparse.Namespace) -> Iterator[Row]:
     given = dict(pair.split("=", 1) for pair in options.model_arg)
     engine = ENGINE | (SMALL if shape == "tiny" else {}) | given
@@ -143,9 +162,7 @@ def rows(shape: str, options: argparse.Namespace) -> Iterator[Row]:
             arguments = engine | {"enable_prefix_caching": str(caching == "on").lower()}
             client = Client(VllmModel(f"vllm-local/{folder}", arguments), portal, options.width)
             try:
-                for order, prompt in (("stable part first", rubric()), ("item first", item_first(rubric()))):
-                    client.ask(requests(prompt, options.width, seed=2))  # what is compiled or captured with first use
-                    rate, replies = measured(client, requests(prompt, options.items, seed=3))
+                for order, rate, replies in by_order(client, options):
                     tokens = sum(r.usage.prompt for r in replies)
                     share = sum(r.usage.cached for r in replies) / tokens
                     yield Row(shape, caching, order, tokens / len(replies), rate, share)
@@ -158,11 +175,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", action="append", choices=list(SHAPES), required=True)
     parser.add_argument("--items", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=3, help="each of other items; the median is printed")
     parser.add_argument("--width", type=int, default=256, help="judgments in flight")
     parser.add_argument("--model-arg", action="append", default=[], metavar="KEY=VALUE", help="for vLLM's engine")
     options = parser.parse_args()
     table = [row for shape in options.shape for row in rows(shape, options)]
-    print(f"{options.items} judgments, {options.width} in flight")
+    print(f"{options.items} judgments, {options.width} in flight, median of {options.rounds} rounds")
     print(f"{'shape':12}{'caching':9}{'order':20}{'prompt tokens':>14}{'judgments/s':>13}{'cached share':>14}")
     for row in table:
         print(

@@ -87,14 +87,14 @@ class Budget:
     def settle(self, most: Outlay, took: Outlay) -> None:
         """Enter what a call took, for which `most` had been set aside."""
         self._under_way -= 1
+        if self._given_back is not None:  # whatever becomes of the entry: whoever waits must not wait for ever
+            self._given_back.set()
+            self._given_back = None
         tokens, usd = took.tokens - most.tokens, _less(took.usd, most.usd)
         if tokens or usd or usd is None:
             if self._tally is not None:
                 self._tally.settle(tokens, usd)
             self.spent = _sum(self.spent, Outlay(0, tokens, usd))
-        if self._given_back is not None:
-            self._given_back.set()
-            self._given_back = None
 
     def _left(self, most: Outlay) -> bool:
         if self.cap is None:
@@ -107,6 +107,8 @@ class Budget:
         assert self.cap is not None
         if self.cap.kind == "calls":
             return f"the budget of {self.cap} is spent"
+        if self.cap.kind == "usd" and self.spent.usd is None:
+            return f"the budget of {self.cap}: what earlier calls cost is not known; cap tokens: --budget 500ktok"
         spent, wanted = (
             (f"{self.spent.usd or 0:.4f}", f"{most.usd or 0:.4f}")
             if self.cap.kind == "usd"

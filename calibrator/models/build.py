@@ -10,12 +10,12 @@ from types import TracebackType
 
 from calibrator.errors import ConfigError
 from calibrator.journal import Journal, Outlay, Tally
-from calibrator.models.base import Model
+from calibrator.models.base import ChatReply, ChatRequest, Model
 from calibrator.models.budget import Budget, Budgeted, Cap, parse_budget
 from calibrator.models.cache import Cached
-from calibrator.models.circuit import Circuit
+from calibrator.models.circuit import PATIENCE, Circuit
 from calibrator.models.client import Client, Portal
-from calibrator.models.limit import Limited
+from calibrator.models.limit import Limited, Timed
 from calibrator.models.names import levels, open_model
 from calibrator.models.prices import Price, parse_price, price_of
 from calibrator.models.rate import Paced
@@ -34,7 +34,8 @@ class Access:
     (None: no cap), `cache` the folder of stored replies (None: no cache), `rpm` and `tpm` the requests and tokens that
     may be sent in a minute, `deadline` the seconds that a request may take. `price` is what the models cost where no
     table says; `arguments` go to the engine of a vllm-local/ model; `batch` asks OpenAI's models through its Batch API.
-    `first` is the first pause, in seconds, before a request is sent again.
+    `first` is the first pause, in seconds, before a request is sent again; `patience` the seconds of nothing but
+    faults after which a server is taken for gone.
     """
 
     width: int | None = None
@@ -47,6 +48,7 @@ class Access:
     arguments: Mapping[str, str] = field(default_factory=dict)
     batch: bool = False
     first: float = FIRST
+    patience: float = PATIENCE
 
 
 def make_access(
@@ -92,9 +94,9 @@ def price_for(name: str, said: Price | None) -> Price | None:
 class Connections:
     """The models of one piece of work; a context manager, at whose end servers and connections are closed.
 
-    Around each model stand, from the outside in: the run's journal, the cache, retries, the limit on what is in flight
-    with its deadline, the limits by the minute, the budget. So a stored reply costs no call, and a pause before another
-    try holds nobody up.
+    Around each model stand, from the outside in: the run's journal, the cache, retries, the limit on what is in flight,
+    the limits by the minute, the budget, the deadline. So a stored reply costs no call, and a pause before another try
+    holds nobody up.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Connections:
         Raises what `open_model` raises, and ConfigError if the budget is in dollars and the model's price not known.
         """
         if name not in self._clients:
-            access, circuit = self._access, Circuit()
+            access, circuit = self._access, Circuit(self._access.patience)
             most, start = levels(name, access.width)
             if access.batch:
                 most = start = BATCHED
@@ -166,20 +168,31 @@ class Connections:
         check_price(name, access)
         price = price_for(name, access.price)
         model = open_model(name, most, access.arguments)
-        deadline: float | None = access.deadline
         if access.batch:
-            model, deadline = self._batched(name), None
+            model = self._batched(name)
             price = price and Price(price.prompt / 2, price.completion / 2)  # OpenAI's discount on batches
+        else:
+            model = Timed(model, access.deadline)
         model = Budgeted(model, self._budget, price)
         if access.rpm or access.tpm:
-            model = Paced(model, access.rpm, access.tpm)
-        model = Retrying(Limited(model, most, start, deadline), first=access.first, circuit=circuit)
-        return Cached(model, access.cache) if access.cache is not None else model
+            model = Paced(model, access.rpm, access.tpm, circuit)
+        model = Retrying(Limited(model, most, start, circuit), first=access.first, circuit=circuit)
+        if access.cache is None:
+            return model
+        return Cached(model, access.cache, self._note(name))
 
     def _batched(self, name: str) -> Model:
         from calibrator.models.batch import BatchModel
 
         return BatchModel(name, self._journal)
+
+    def _note(self, name: str) -> Callable[[ChatRequest, ChatReply], None]:
+        """Return what gives replies to the journal before the cache has them, which may take it a while."""
+
+        def note(request: ChatRequest, reply: ChatReply) -> None:
+            self._models[name].note(request, reply)
+
+        return note
 
     def _tell(self, name: str) -> Callable[[Spent], None] | None:
         told = self._told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,12 +19,14 @@ class Cached:
     Any reply that arrived is kept, but not one that was refused: a server may be started anew with a longer context or
     another filter. A reply is in the store before it is used; those that come together are written together, in a
     thread, since another process may hold the store for a while. Looked up they are at once, which takes some 20 µs
-    and waits for nobody.
+    and waits for nobody. `arrived` hears of each reply that was asked for at once, before it is written here.
     """
 
-    def __init__(self, model: Model, folder: Path) -> None:
+    def __init__(
+        self, model: Model, folder: Path, arrived: Callable[[ChatRequest, ChatReply], None] | None = None
+    ) -> None:
         self.id, self.identity = model.id, model.identity
-        self._model, self._store = model, ReplyStore(folder)
+        self._model, self._store, self._arrived = model, ReplyStore(folder), arrived
         self._batch: list[tuple[str, ChatReply]] = []  # what is written next, and the word that it is
         self._written = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
@@ -40,6 +42,8 @@ class Cached:
             self.hits += 1
             return _free(stored)
         reply = await self._model.complete(request)
+        if self._arrived is not None:
+            self._arrived(request, reply)
         if reply.finish != "refused":
             await self._keep(key, reply)
         return reply

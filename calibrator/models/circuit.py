@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from calibrator.errors import ModelError, ModelUnavailable
 
-PATIENCE, FAULTS = 90.0, 8  # seconds without any reply, and faults meanwhile, after which a server is taken for gone
+PATIENCE, FAULTS = 45.0, 8  # seconds without any reply, and faults meanwhile, after which a server is taken for gone
 
 
 class Circuit:
@@ -23,6 +23,7 @@ class Circuit:
         self._patience, self._most, self._now = patience, faults, now
         self._faults, self._since, self._asked = 0, 0.0, 0.0
         self._halted = asyncio.Event()
+        self._told: list[Callable[[], None]] = []
 
     def answered(self) -> None:
         """Note that a reply came."""
@@ -35,8 +36,9 @@ class Circuit:
             self._since = now
             self._asked = 0.0
         self._faults += 1
-        self._asked = max(self._asked, now - self._since + (error.retry_after or 0.0) if error.retry_after else 0.0)
         silent = now - self._since
+        if error.retry_after:
+            self._asked = max(self._asked, silent + error.retry_after)
         if self._faults >= self._most and silent >= self._patience + self._asked:
             raise ModelError(f"{error}; no reply for {silent:.0f} s ({self._faults} requests), so nothing more is sent")
 
@@ -49,9 +51,20 @@ class Circuit:
             return True
         return False
 
+    @property
+    def halted(self) -> bool:
+        """Whether nothing more is wanted."""
+        return self._halted.is_set()
+
+    def on_halt(self, told: Callable[[], None]) -> None:
+        """Have `told` called each time when nothing more is wanted."""
+        self._told.append(told)
+
     def halt(self) -> None:
         """End all pauses: nothing more is wanted."""
         self._halted.set()
+        for told in self._told:
+            told()
 
     def begin(self) -> None:
         """Let requests be sent, and faults be waited out, again."""

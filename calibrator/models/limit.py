@@ -1,4 +1,4 @@
-"""How many requests are in flight: a number that finds its level, and a deadline for each of them.
+"""How many requests are in flight: a number that finds its level; and a deadline for each of them.
 
 It goes up while all places are taken and replies come, and is halved when the server says that it is too much
 (additive increase, multiplicative decrease: Chiu and Jain 1989; the doubling start is that of TCP, RFC 5681).
@@ -9,20 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from calibrator.errors import ModelUnavailable
+from calibrator.errors import ModelError, ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest, Model
+from calibrator.models.circuit import Circuit
+
+LATE, GRACE = 0.1, 1.0  # a deadline that is noticed so many seconds late was slept through: so many more are given
 
 
 class Limited:
     """Lets no more requests through to `model` at a time than it bears; the others wait for their turn.
 
-    It begins with `start` at a time (None: `most`) and never has more than `most`. A request that has no reply within
-    `deadline` seconds is broken off. Where the server asks to wait (Retry-After), nobody is sent meanwhile.
+    It begins with `start` at a time (None: `most`) and never has more than `most`. Where the server asks to wait
+    (Retry-After), nobody is sent meanwhile. When `circuit` says that nothing more is wanted, those who wait are sent
+    away.
     """
 
-    def __init__(self, model: Model, most: int, start: int | None = None, deadline: float | None = None) -> None:
+    def __init__(self, model: Model, most: int, start: int | None = None, circuit: Circuit | None = None) -> None:
         self.id, self.identity = model.id, model.identity
-        self._model, self._most, self._deadline = model, most, deadline
+        self._model, self._most, self._circuit = model, most, circuit or Circuit()
+        self._circuit.on_halt(self._dismiss)
         self.level = float(min(most, start or most))
         self.in_flight = 0
         self._doubling = True
@@ -31,12 +36,14 @@ class Limited:
         self._alarm: asyncio.TimerHandle | None = None
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply to one request. See `Model`; raises ModelUnavailable where the deadline is over."""
+        """Return the reply to one request. See `Model`; raises ModelError, and sends nothing, if it is not wanted."""
         clock = asyncio.get_running_loop().time
+        self._require_wanted()
         await self._enter(clock())
         begun = clock()
         try:
-            reply = await self._in_time(request)
+            self._require_wanted()
+            reply = await self._model.complete(request)
         except ModelUnavailable as error:
             if error.overload:
                 self._less(begun, clock(), error.retry_after)
@@ -56,14 +63,20 @@ class Limited:
             self._alarm = None
         await self._model.close()
 
-    async def _in_time(self, request: ChatRequest) -> ChatReply:
-        try:
-            async with asyncio.timeout(self._deadline) as limit:
-                return await self._model.complete(request)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise ModelUnavailable(f"{self.id}: no reply within {self._deadline:g} s", overload=True) from None
+    def _require_wanted(self) -> None:
+        if self._circuit.halted:
+            raise self._unwanted()
+
+    def _unwanted(self) -> ModelError:
+        return ModelError(f"{self.id}: not sent, since another request had failed")
+
+    def _dismiss(self) -> None:
+        """Send away all who wait, for their turn or for the end of a pause."""
+        self._open = 0.0
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(self._unwanted())
 
     async def _enter(self, now: float) -> None:
         if self._free() and not self._waiting and now >= self._open:
@@ -75,7 +88,7 @@ class Limited:
         try:
             await turn  # whoever wakes it has taken the place for it
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self.in_flight -= 1
                 self._wake()
             raise
@@ -89,7 +102,7 @@ class Limited:
             return
         loop = asyncio.get_running_loop()
         if (pause := self._open - loop.time()) > 0:
-            if self._alarm is None or self._alarm.cancelled():
+            if self._alarm is None:
                 self._alarm = loop.call_later(pause, self._after_pause)
             return
         while self._waiting and self._free():
@@ -104,7 +117,44 @@ class Limited:
 
     def _less(self, begun: float, now: float, pause: float | None) -> None:
         """Halve the level, once for all requests that were under way together."""
-        if begun >= self._halved:
+        if begun > self._halved:
             self.level, self._halved, self._doubling = max(1.0, self.level / 2), now, False
         if pause:
             self._open = max(self._open, now + pause)
+
+
+class Timed:
+    """Breaks a request to `model` off that has no reply within `deadline` seconds.
+
+    It stands next to the model, so that waiting for a turn or for the budget does not count.
+    """
+
+    def __init__(self, model: Model, deadline: float) -> None:
+        self.id, self.identity = model.id, model.identity
+        self._model, self._deadline = model, deadline
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to one request. See `Model`; raises ModelUnavailable where the deadline is over."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._deadline
+
+        def over() -> None:
+            # A process that was stopped, or busy, wakes to deadlines and replies at once: what is there is read first.
+            late = loop.time() - due > LATE
+            limit.reschedule(loop.time() + (GRACE if late else 0.0))
+
+        try:
+            async with asyncio.timeout(None) as limit:
+                alarm = loop.call_at(due, over)
+                try:
+                    return await self._model.complete(request)
+                finally:
+                    alarm.cancel()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ModelUnavailable(f"{self.id}: no reply within {self._deadline:g} s", overload=True) from None
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()

@@ -68,11 +68,11 @@ class Recorded:
         self.spent = spent_in(journal).get(model.id, Spent()) if journal is not None else Spent()
         self._model, self._journal, self._told = model, journal, told
         self._asking: dict[str, asyncio.Future[ChatReply]] = {}
+        self._noted: set[str] = set()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request; whoever asks the same meanwhile waits for the same reply. See `Model`."""
-        # By name, not by endpoint: a run may go on with its server at another address.
-        key = f"{PREFIX}{request_key(self.id, request)}"
+        key = self._key(request)
         while True:
             if (stored := self._stored(key, request)) is not None:
                 return stored
@@ -82,9 +82,23 @@ class Recorded:
             if not asking.cancelled() and (reply := asking.result()).answers(request):
                 return reply
 
+    def note(self, request: ChatRequest, reply: ChatReply) -> None:
+        """Write a reply down that has come, but has not reached whoever asked: a cache may be busy with it."""
+        key = self._key(request)
+        self._put(key, reply)
+        self._noted.add(key)
+
     async def close(self) -> None:
         """Close the model."""
         await self._model.close()
+
+    def _key(self, request: ChatRequest) -> str:
+        # By name, not by endpoint: a run may go on with its server at another address.
+        return f"{PREFIX}{request_key(self.id, request)}"
+
+    def _put(self, key: str, reply: ChatReply) -> None:
+        if self._journal is not None:
+            self._journal.put(key, {"model": self.id, "reply": reply_to_json(reply)})
 
     def _stored(self, key: str, request: ChatRequest) -> ChatReply | None:
         value = self._journal.get(key) if self._journal is not None else None
@@ -95,8 +109,8 @@ class Recorded:
         self._asking[key] = told = asyncio.get_running_loop().create_future()
         try:
             reply = await self._model.complete(request)
-            if self._journal is not None:
-                self._journal.put(key, {"model": self.id, "reply": reply_to_json(reply)})
+            if key not in self._noted:
+                self._put(key, reply)
             told.set_result(reply)
         except Exception as error:
             told.set_exception(error)
@@ -104,6 +118,7 @@ class Recorded:
             raise
         finally:
             del self._asking[key]
+            self._noted.discard(key)
             told.cancel()  # whoever asked has given up: one of those who wait asks instead
         self.spent = self.spent.plus(reply)
         if self._told is not None:

@@ -25,6 +25,7 @@ from calibrator.models.base import ChatReply, Token, reply_from_json, reply_to_j
 
 VARIABLE, SIZE_VARIABLE = "CALIBRATOR_CACHE", "CALIBRATOR_CACHE_SIZE"
 SIZE_LIMIT = 2 * 2**30  # bytes; some millions of short replies
+LARGEST, LATEST = 2**62, 2**40  # what SQLite can note, and what a calendar can
 UNUSABLE = (sqlite3.Error, OSError)  # a full disk, a store that is held; TimeoutError is an OSError
 PATIENCE = 10.0  # seconds to wait while another process writes, which takes it a fraction of a millisecond
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -47,10 +48,10 @@ def size_limit() -> int:
     if not named:
         return SIZE_LIMIT
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", named.lower())
-    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    size = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if size < _UNITS["m"]:
         raise CacheError(f"${SIZE_VARIABLE}: '{named}' is no size of at least a megabyte, like 500MB or 2GB")
-    return size
+    return int(min(size, LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class ReplyStore:
         asked = "SELECT tag, COUNT(*), SUM(LENGTH(value) + LENGTH(key)), MIN(store_time), MAX(store_time) FROM Cache"
         with self._told():
             rows = self._opened()._sql(f"{asked} GROUP BY tag ORDER BY tag").fetchall()
+        if not all(isinstance(n, int | float) and 0 <= n < LATEST for _, *counts in rows for n in counts):
+            _refuse(self.folder, "a row that is not whole")
         return [Kept(str(tag or ""), *counts) for tag, *counts in rows]
 
     def volume(self) -> int:
@@ -178,17 +181,27 @@ def open_store() -> Iterator[ReplyStore]:
 def export_replies(store: ReplyStore, out: Path, model: str = "") -> int:
     """Write the replies of a store as JSON lines and return how many there were.
 
-    Raises CacheError if the file is there already or cannot be written.
+    Raises CacheError if the file is there already or cannot be written; half a file is not left behind.
     """
     count = 0
     try:
-        with out.open("x", encoding="utf-8") as file:
+        with out.open("x", encoding="utf-8") as file, _gone_after_fault(out):
             for key, named, reply in store.each(model):
                 file.write(json.dumps({"key": key, "model": named, "reply": reply_to_json(reply)}) + "\n")
                 count += 1
+            file.flush()
     except OSError as error:
         raise CacheError(f"{out}: cannot be written: {error.strerror or error}") from None
     return count
+
+
+@contextlib.contextmanager
+def _gone_after_fault(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _open(folder: Path, limit: int) -> Any:

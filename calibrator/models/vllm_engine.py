@@ -7,6 +7,7 @@ and with it this module: so they can be kept from the terminal, and from outlivi
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import difflib
 import json
@@ -132,6 +133,8 @@ def handler(path: str | None, owner: int) -> logging.Handler:
 @cache  # logging may be configured more than once
 def _become_a_child(path: str | None, parent: Any) -> None:
     threading.Thread(target=_end_with, args=(parent,), name="calibrator-parent", daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.setsid()  # Ctrl-C is for the program that uses the model to handle
     if path is None:
         os.dup2(2, 1)
         return
@@ -174,8 +177,15 @@ def kept_log() -> Path | None:
 
 def engine_processes() -> set[int]:
     """Return the process ids of the engines that run as our children."""
-    return {
-        child.pid
-        for child in multiprocessing.active_children()
-        if child.pid is not None and child.name.startswith("EngineCore")
-    }
+    return {child.pid for child in _engines() if child.pid is not None}
+
+
+def await_end(processes: set[int]) -> None:
+    """Return when these engines have ended, at most some seconds later: vLLM kills them, and leaves them there."""
+    for child in _engines():
+        if child.pid in processes:
+            child.join(10)
+
+
+def _engines() -> list[multiprocessing.process.BaseProcess]:
+    return [child for child in multiprocessing.active_children() if child.name.startswith("EngineCore")]

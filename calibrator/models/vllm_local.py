@@ -17,6 +17,7 @@ from calibrator.errors import CalibratorError, ConfigError, ModelError, ModelMis
 from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
 from calibrator.models.local import fingerprint
 from calibrator.models.vllm_engine import (
+    await_end,
     engine_arguments,
     engine_processes,
     kept_log,
@@ -64,7 +65,8 @@ class VllmModel:
         # Not the result of the start: that would live on in the frame of a thread, and vLLM cannot be deleted at exit.
         self._engine: Any = None
         self._starting: asyncio.Task[None] | None = None
-        self._others: set[int] = set()
+        self._others: set[int] = set()  # engines that were there before ours
+        self._own: set[int] = set()
         self._mark = 0
         self._numbers = itertools.count()
 
@@ -103,6 +105,7 @@ class VllmModel:
         engine, self._engine = self._engine, None
         if engine is not None:
             await asyncio.to_thread(engine.shutdown)
+            await asyncio.to_thread(await_end, self._own)
 
     async def _started(self) -> Any:
         """Return the engine. All who wait for its start share it, or its error; after an error it may be tried again.
@@ -116,10 +119,12 @@ class VllmModel:
         starting = self._starting
         try:
             await asyncio.shield(starting)
-        except CalibratorError:
+        except Exception:
             if self._starting is starting:
                 self._starting = None
             raise
+        if self._engine is None:
+            raise ModelError(f"{self.id}: it was closed while it started")
         return self._engine
 
     def _start(self) -> None:
@@ -136,7 +141,8 @@ class VllmModel:
         try:
             self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self._path() or self._model, **arguments))
         except Exception as error:
-            raise self._broken("vLLM could not start", error) from None
+            raise self._broken("vLLM could not start", error, "") from None
+        self._own = engine_processes() - self._others
 
     def _path(self) -> str | None:
         """Return the path of a model on this machine, None for a name on the hub. Raises ModelMissing."""
@@ -176,18 +182,17 @@ class VllmModel:
 
     def _fault(self, engine: Any, error: Exception) -> ModelError:
         if engine.errored or type(error).__name__ == "EngineDeadError":
-            return self._broken("vLLM's engine died", error)
+            return self._broken("vLLM's engine died", error, "replies so far are kept, and the same command goes on")
         return ModelError(f"{self.id}: vLLM does not take the request ({_line(error.__cause__ or error)})")
 
-    def _broken(self, what: str, error: Exception) -> ModelError:
+    def _broken(self, what: str, error: Exception, advice: str) -> ModelError:
         """Return the error for an engine that is not there; what happened in its processes only its log can tell."""
         inner = "root cause" in str(error)
-        problem = (log_cause(self._mark) if inner else "") or _line(error)
-        advice = MEMORY if "memory" in problem.lower() else "replies so far are kept; the same command goes on"
-        advice = advice if inner else ""
-        log = kept_log() if inner else None
-        parts = [f"{self.id}: {what} ({_line(problem)})", advice, f"vLLM's log: {log}" if log else ""]
-        return ModelError("; ".join(part for part in parts if part))
+        problem = _line((log_cause(self._mark) if inner else "") or error)
+        if inner and "memory" in problem.lower():
+            advice = MEMORY
+        log = f"vLLM's log: {kept}" if inner and (kept := kept_log()) else ""
+        return ModelError("; ".join(part for part in (f"{self.id}: {what} ({problem})", advice, log) if part))
 
 
 def _template(file: str | None) -> str | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from calibrator.models.replies import SIZE_VARIABLE, VARIABLE, Kept, ReplyStore
+from calibrator.texts import visible
 
 
 def about(store: ReplyStore) -> str:
@@ -29,7 +30,7 @@ def table(kept: Sequence[Kept]) -> Iterator[str]:
         return
     yield f"{'replies':>10}  {'size':>9}  {'first':10}  {'last':10}  model"
     for k in kept:
-        yield f"{k.replies:>10,}  {in_words(k.size):>9}  {_day(k.first)}  {_day(k.last)}  {k.model}"
+        yield f"{k.replies:>10,}  {in_words(k.size):>9}  {_day(k.first)}  {_day(k.last)}  {visible(k.model)}"
 
 
 def in_words(size: float) -> str:

@@ -61,8 +61,8 @@ def show_plan(
         say(console, f"models    judge {method.name}, drafter {method.drafter}: no call to any model")
     else:
         cap = f"; never more than {access.cap}" if (access := config.access(None)).cap is not None else ""
-        mode = f"scores {config.mode.name}"
-        say(console, f"models    judge {config.model}, {mode}, drafter {' + '.join(config.drafters)}{cap}")
+        who = f"judge {config.model}, drafter {' + '.join(config.drafters)}, scores {config.mode.name}"
+        say(console, f"models    {who}{cap}")
         tokens = f"about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g})"
         say(console, f"cost      up to {plan.calls:,} calls, {tokens}; {_money(config, plan, access.price)}")
     for fault in prepared.faults:

@@ -79,7 +79,6 @@ def test_who_drafts(drafter: str | None, drafters: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "cap"),
     [("2000calls", Cap("calls", 2000)), ("100ktok", Cap("tokens", 1e5)), ("5usd", Cap("usd", 5)), (None, None)],
-    [("2000calls", Cap("calls", 2000)), ("100ktok", Cap("tokens", 1e5)), ("5usd", Cap("usd", 5)), (None, None)],
 )
 def test_a_budget_is_a_cap(text: str | None, cap: Cap | None) -> None:
     made = config(model=MODEL, budget=text)

@@ -114,7 +114,7 @@ def test_a_run_says_what_it_will_take_and_what_it_took(first: First, model: str)
     assert 0 < first.asked <= sum(map(int, plan.groups()))
     estimate = re.search(r"about ([\d,]+) prompt tokens", first.told)
     assert estimate
-    assert f"models    judge {model}, drafter {model}\n" in first.told
+    assert f"models    judge {model}, drafter {model}, scores text\n" in first.told
     assert f"cost      up to {sum(map(int, plan.groups()))} calls, {estimate[0]}" in first.told
     paid = result_of(first.run)["spent"][model]
     assert paid["prompt_tokens"] / 2 < int(estimate[1].replace(",", "")) < 2 * paid["prompt_tokens"]
@@ -147,7 +147,7 @@ def test_the_report_has_the_rubric_its_ancestry_and_the_cost(first: First, model
 
     replies = replies_of(first.run)
     assert len(replies) == first.asked
-    prompt, written = (sum(r["usage"][kind] for r in replies) for kind in ("prompt", "completion"))
+    prompt, written = (sum(r["usage"][kind] for r in replies) for kind in (0, 1))
     assert f"| {model} | {first.asked} | {prompt:,} | {written:,} | not known |" in report
     assert f"\n{first.asked} calls were made" in report
 
@@ -295,10 +295,10 @@ def test_the_papers_protocol(model: str, tmp_path: Path) -> None:
         (["--model", "vllm/some"], "export VLLM_BASE_URL=http://localhost:8000/v1"),
         (["--model", "local/none.gguf"], "local/none.gguf: there is no such file"),
         (["--model", "local/data.csv"], "local/data.csv: not a GGUF file"),
-        (["--model", "replay/some"], "`calibrate resume` takes up a run from its own"),
+        (["--model", "replay/some"], "replay/some: there is no journal at some"),
         (["--model", "http://127.0.0.1:1/v1#m", "--shots", "0.5"], "a model is shown a number of exemplars"),
         (["--model", "http://127.0.0.1:1/v1#m", "--drafter", "criteria,criteria"], "names one twice"),
-        (["--model", "http://127.0.0.1:1/v1#m", "--budget", "many"], "is no number of calls like 2000calls"),
+        (["--model", "http://127.0.0.1:1/v1#m", "--budget", "many"], "is no cap like 2000calls, 100ktok or 5usd"),
         (["--budget", "20calls"], "the embedded judge asks no model"),
     ],
 )
@@ -397,12 +397,14 @@ def test_scoring_a_file_with_the_frozen_judge(first: First, double: Double, mode
     before = len(double.asked())
     limited = command(folder, "score", "texts.csv", "--rubric", "relevance", "--budget", "3calls")
     assert limited.returncode == 3
-    assert "the budget of 3 calls is spent; the same command goes on from the cache" in limited.stderr
+    assert "the budget of 3 calls is spent; nothing is lost: the same command goes on with the replies that came" in limited.stderr
     assert not (folder / "texts.scored.csv").exists()
+    assert len((folder / "texts.scored.csv.part" / "journal.jsonl").read_text().splitlines()) == 3
 
     done = command(folder, "score", "texts.csv", "--rubric", "relevance")
     assert done.returncode == 0, done.stderr
     assert len(double.asked()) - before == 4
+    assert not (folder / "texts.scored.csv.part").exists()
     assert "4 scores, 1 failures (1 × empty text) in column 'judge_relevance' of texts.scored.csv" in done.stdout
     scored = read_rows(folder / "texts.scored.csv")
     assert list(scored[0]) == ["input", "output", "judge_relevance", "judge_relevance_failure"]

@@ -196,7 +196,7 @@ def test_a_run_killed_ten_times_pays_for_no_reply_twice(whole: Undisturbed, tmp_
     # The kills came where they hurt: while rubrics were being written or scored, before and in the validation.
     assert all(0 < len(s.keys) < whole.lines for s in sittings)
     assert sum(in_the_middle_of_a_candidate(s.keys) for s in sittings) >= 3
-    assert len({sum(key.startswith("verdicts/") for key in s.keys) for s in sittings}) >= 4
+    assert len({sum(not key.startswith("reply/") for key in s.keys) for s in sittings}) >= 3
     assert len(whole.asked_since(start)) > len(whole.asked_for)  # something was in flight
 
 
@@ -267,7 +267,7 @@ def test_a_budget_stops_to_the_call_and_a_higher_one_goes_on(whole: Undisturbed,
     run = run_in(tmp_path)
     goes_on = f"nothing is lost. Go on with a higher one: calibrate resume {run.name} --budget …"
     assert done.stderr == f"calibrate: the budget of {calls} calls is spent; {goes_on}\n"
-    assert f"at most {calls} calls" in done.stdout
+    assert f"never more than {calls} calls" in done.stdout
     assert len(whole.asked_since(start)) == calls
     assert sum(key.startswith("reply/") for key in journal_keys(run)) == calls  # all that was paid for is kept
 
@@ -297,7 +297,7 @@ def test_a_budget_holds_across_sittings_also_for_calls_without_a_reply(tmp_path:
 
 
 def test_a_server_that_goes_away_ends_the_run_with_one_line(tmp_path: Path) -> None:
-    """It is waited for, half a minute in all, since a server that answered before may only be starting anew."""
+    """It is waited for, the better part of a minute, since a server that answered before may only be starting anew."""
     write_data(tmp_path)
     with serving(tmp_path / "log.jsonl", "--delay", str(DELAY)) as double:
         process = begin(
@@ -310,7 +310,7 @@ def test_a_server_that_goes_away_ends_the_run_with_one_line(tmp_path: Path) -> N
     assert process.returncode == 1
     (line,) = errors.splitlines()
     assert line.startswith(f"calibrate: {double.url}#double: ")
-    assert "given up after 7 tries" in line
+    assert re.search(r"no reply for \d+ s \(\d+ requests\), so nothing more is sent", line)
     assert re.search(rf"nothing is lost. Go on with: calibrate resume {run.name}$", line)
 
     kept = journal_keys(run)

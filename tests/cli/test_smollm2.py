@@ -111,7 +111,7 @@ def test_a_run_with_a_real_model(first: First) -> None:
         assert told in first.told
     replies = replies_of(first.run)
     assert replies
-    assert all(r["calls"] == 1 and r["usage"]["prompt"] > 100 and r["usage"]["completion"] for r in replies.values())
+    assert all(r["calls"] == 1 and r["usage"][0] > 100 and r["usage"][1] for r in replies.values())
     report = (first.run / "report.md").read_text()
     assert f"| {MODEL} | {len(replies)} |" in report and f"\n{len(replies)} calls were made" in report
     frozen = read_frozen(first.folder / "rubrics" / "frozen" / "relevance.yaml")

