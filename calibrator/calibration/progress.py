@@ -27,6 +27,9 @@ class Progress(Protocol):
     def best(self, value: float) -> None:
         """The best candidate's objective on the development set so far."""
 
+    def news(self, line: str) -> None:
+        """Something that takes hours has come further, such as a batch."""
+
 
 class Silent:
     """Tells nobody."""
@@ -52,4 +55,7 @@ class Silent:
         """Say nothing."""
 
     def best(self, value: float) -> None:
+        """Say nothing."""
+
+    def news(self, line: str) -> None:
         """Say nothing."""

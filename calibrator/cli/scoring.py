@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -56,8 +57,9 @@ def score_with(
             say(console, f"plan      up to {rows:,} calls, about {tokens:,.0f} prompt tokens and those of the texts")
 
     part = Run(scored_path(file, out).with_name(f"{scored_path(file, out).name}.part"))
+    news = partial(say, console)
     try:
-        with load_judge(rubric, model=model, access=access, told=count, part=part) as judge, bar:
+        with load_judge(rubric, model=model, access=access, told=count, part=part, news=news) as judge, bar:
             asked = judge.frozen.judge.asked
             if model and asked and model != asked.model:
                 tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {model}"])

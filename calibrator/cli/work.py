@@ -87,7 +87,8 @@ def see_through(
     try:
         with run.held():
             journal = run.journal()
-            with Connections(config.access(cache_folder()), journal, live.spent, run.calls()) as connections:
+            access = config.access(cache_folder())
+            with Connections(access, journal, live.spent, run.calls(), live.news) as connections:
                 method = _method(config, prepared, purpose, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
                 if quiet:

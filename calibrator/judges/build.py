@@ -103,22 +103,23 @@ def load_judge(
     access: Access | None = None,
     told: Callable[[Verdict], None] | None = None,
     part: Run | None = None,
+    news: Callable[[str], None] | None = None,
 ) -> LoadedJudge:
     """Return the frozen judge in a file, or of a name (see `find_frozen`).
 
     For an LLM judge, `model` names another model to ask, for example the same one at another address: the figures in
     the file were measured with the model it names. `access` says how the model may be used (with the cache of replies
     unless it says otherwise), `told` hears of each verdict as it comes. In the folder of `part` replies are written
-    down as they come, and found again, and what calls took. Raises RubricError if there is no such judge, if it was
-    changed after freezing, or if it needs another version; InputError if `model` is given for a judge that asks none;
-    ModelError if the model cannot be asked.
+    down as they come, and found again, and what calls took; `news` hears what becomes of batches. Raises RubricError if
+    there is no such judge, if it was changed after freezing, or if it needs another version; InputError if `model` is
+    given for a judge that asks none; ModelError if the model cannot be asked.
     """
     path = find_frozen(str(name))
     frozen = read_frozen(path)
     if frozen.judge.method == METHOD:
         access = access or Access(cache=cache_folder())
         check_arguments([model or (frozen.judge.asked.model if frozen.judge.asked else "")], access.arguments)
-        connections = _connections(access, part)
+        connections = _connections(access, part, news)
         return _llm(path, frozen, model, connections, told)
     if model is not None:
         raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")
@@ -131,8 +132,10 @@ def load_judge(
     return LoadedJudge(frozen, CriteriaJudge(frozen.rubric(), frozen.aspect.aspect().scale))
 
 
-def _connections(access: Access, part: Run | None) -> Connections:
-    return Connections(access) if part is None else Connections(access, part.journal(), None, part.calls())
+def _connections(access: Access, part: Run | None, news: Callable[[str], None] | None) -> Connections:
+    if part is None:
+        return Connections(access, news=news)
+    return Connections(access, part.journal(), tally=part.calls(), news=news)
 
 
 def _llm(

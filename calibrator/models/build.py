@@ -17,13 +17,14 @@ from calibrator.models.circuit import PATIENCE, Circuit
 from calibrator.models.client import Client, Portal
 from calibrator.models.limit import Limited, Timed
 from calibrator.models.names import levels, open_model
-from calibrator.models.prices import Price, parse_price, price_of
+from calibrator.models.prices import Price, parse_price, price_for
 from calibrator.models.rate import Paced
 from calibrator.models.recorded import Recorded, Spent
 from calibrator.models.retry import FIRST, Retrying
 
 DEADLINE = 600.0  # seconds for a request; a long queue at a small server takes its time
 BATCHED = 50_000  # requests that may wait for a batch
+GATHER = 1.0  # seconds without a request before a batch is sent: retries, too, come within them
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,6 @@ def check_price(name: str, access: Access) -> None:
         raise ConfigError(f"--budget: the price of {name} is not known; {more}; or cap tokens: --budget 500ktok")
 
 
-def price_for(name: str, said: Price | None) -> Price | None:
-    """Return the price of a model: what runs here is free; else what the user `said`, else that of the table."""
-    listed = price_of(name)
-    free = listed is not None and listed.prompt == listed.completion == 0
-    return listed if free or said is None else said
-
-
 class Connections:
     """The models of one piece of work; a context manager, at whose end servers and connections are closed.
 
@@ -105,12 +99,15 @@ class Connections:
         journal: Journal | None = None,
         told: Callable[[str, Spent], None] | None = None,
         tally: Tally | None = None,
+        news: Callable[[str], None] | None = None,
     ) -> None:
         """`told` hears, after each reply, which model gave it and what that model was used for so far.
 
-        `tally` counts what calls took across the sittings of a run. Raises RunError if it is damaged.
+        `news` hears in a line what becomes of batches. `tally` counts what calls took across the sittings of a run.
+        Raises RunError if it is damaged.
         """
         self._access, self._journal, self._told, self._tally = access, journal, told, tally
+        self._news = news
         self._budget = Budget(access.cap, tally)
         self._portal: Portal | None = None
         self._models: dict[str, Recorded] = {}
@@ -170,7 +167,7 @@ class Connections:
         model = open_model(name, most, access.arguments)
         if access.batch:
             model = self._batched(name)
-            price = price and Price(price.prompt / 2, price.completion / 2)  # OpenAI's discount on batches
+            price = price and price.halved()
         else:
             model = Timed(model, access.deadline)
         model = Budgeted(model, self._budget, price)
@@ -184,7 +181,7 @@ class Connections:
     def _batched(self, name: str) -> Model:
         from calibrator.models.batch import BatchModel
 
-        return BatchModel(name, self._journal)
+        return BatchModel(name, self._journal, gather=GATHER, told=self._news)
 
     def _note(self, name: str) -> Callable[[ChatRequest, ChatReply], None]:
         """Return what gives replies to the journal before the cache has them, which may take it a while."""

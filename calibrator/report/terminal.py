@@ -24,8 +24,7 @@ from calibrator.calibration.prepare import LETTERS_A_TOKEN, Plan, Prepared
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of
-from calibrator.models.build import price_for
-from calibrator.models.prices import Price
+from calibrator.models.prices import Price, price_for
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import say
@@ -172,6 +171,10 @@ class LiveProgress:
         """Keep what a model was used for."""
         self._spent[model] = spent
         self._show()
+
+    def news(self, line: str) -> None:
+        """Print a line above the bar."""
+        say(self._console, line)
 
     def best(self, value: float) -> None:
         """Keep the best so far."""

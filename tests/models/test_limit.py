@@ -150,7 +150,7 @@ def test_one_overload_halves_it_once_and_then_it_grows_by_one_a_round() -> None:
             crowd.model.fail(number, overload())
         await quiet()
         assert crowd.limited.level == 16
-        assert await crowd.round() == 12  # those that were left of them; the level grows only when it is reached
+        assert await crowd.round() == 16  # twelve that were left of them, and four that came in their place
         before = crowd.limited.level
         assert 16 <= before < 17
         for _ in range(5):
@@ -183,7 +183,9 @@ def test_a_fault_that_is_no_overload_changes_nothing() -> None:
     async def work() -> None:
         crowd = Crowd(8)
         await crowd.come(20)
-        for number, error in zip(list(crowd.model.sent), (ModelUnavailable("HTTP 500"), ModelError("no")), strict=False):
+        for number, error in zip(
+            list(crowd.model.sent), (ModelUnavailable("HTTP 500"), ModelError("no")), strict=False
+        ):
             crowd.model.fail(number, error)
         await quiet()
         assert crowd.limited.level == 8 == len(crowd.model.sent)
