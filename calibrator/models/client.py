@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from calibrator.records import Message
 
 T = TypeVar("T")
 Told = Callable[[int, ChatReply], None]
+GRACE = 5.0  # seconds after Ctrl-C in which replies that are under way, and paid for, may still come
 BREATH = 32  # requests after which a worker lets the others run
 PROBE = (Message("user", "Reply with one number from 1 to 5 and nothing else."),)
 WITHOUT_LOGPROBS = "--score-mode text reads the score from the reply, --score-mode sample:5 takes the mean of several"
@@ -30,12 +32,20 @@ class Portal:
         self._thread = threading.Thread(target=self._loop.run_forever, name="calibrator-models", daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns; whatever interrupts the waiting (Ctrl-C) cancels it."""
+    def run(self, work: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
+        """Return what `work` returns; whatever interrupts the waiting (Ctrl-C) cancels it.
+
+        With `stop`, which asks the work to come to its end, it is given `GRACE` seconds for that; a second Ctrl-C does
+        not wait for them.
+        """
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:
+        except BaseException as error:
+            if stop is not None and isinstance(error, KeyboardInterrupt):
+                self._loop.call_soon_threadsafe(stop)
+                with contextlib.suppress(Exception, KeyboardInterrupt):
+                    future.result(GRACE)
             future.cancel()
             raise
 
@@ -80,9 +90,17 @@ class Client:
         """Ask everything; `told` hears of each reply, with the place of its request, as it arrives.
 
         Requests are taken from the iterable when there is room for them, so that thousands need not lie ready. After
-        an error nothing more is sent, what is under way is waited for (it is paid for), and the error is raised.
+        an error nothing more is sent, what is under way is waited for (it is paid for), and the error is raised; after
+        Ctrl-C it is waited for a few seconds.
         """
-        self._portal.run(self._each(iter(requests), told))
+        errors: list[Exception] = []
+
+        def stop() -> None:
+            errors.append(ModelError(f"{self.id}: stopped"))
+            if self._circuit is not None:
+                self._circuit.halt()
+
+        self._portal.run(self._each(iter(requests), told, errors), stop)
 
     def require_logprobs(self, alternatives: int) -> None:
         """Ask for one word and see that its log-probabilities come too; once, before anything else is spent.
@@ -101,8 +119,8 @@ class Client:
         """Close the model."""
         self._portal.run(self.model.close())
 
-    async def _each(self, requests: Iterator[ChatRequest], told: Told) -> None:
-        waiting, errors, workers = enumerate(requests), list[Exception](), 1
+    async def _each(self, requests: Iterator[ChatRequest], told: Told, errors: list[Exception]) -> None:
+        waiting, workers = enumerate(requests), 1
         if self._circuit is not None:
             self._circuit.begin()
 

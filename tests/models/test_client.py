@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,8 +151,8 @@ def test_what_is_still_running_is_cancelled_at_the_end() -> None:
     assert ended.is_set()
 
 
-INTERRUPTED = """
-import asyncio, sys, threading
+INTERRUPTED = r"""
+import asyncio, os, sys, threading
 from pathlib import Path
 from calibrator.models.client import Client, Portal
 from calibrator.models.recorded import Recorded
@@ -167,7 +168,7 @@ class Slow(Busy):
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            print("cancelled", flush=True)
+            os.write(1, b"cancelled\n")  # in one piece, whatever the other thread writes
             raise
 
 portal = Portal()
@@ -175,7 +176,7 @@ client = Client(Recorded(Slow(well_behaved), Journal(Path(sys.argv[1]))), portal
 try:
     client.ask(REQUESTS)
 except KeyboardInterrupt:
-    print("interrupted", flush=True)
+    os.write(1, b"interrupted\n")
 client.close()
 portal.close()
 print("closed", threading.active_count())
@@ -195,6 +196,35 @@ def test_ctrl_c_cancels_what_is_under_way_and_keeps_what_has_come(tmp_path: Path
 
 
 # --- with all their wrappers -----------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_waits_a_little_for_what_is_paid_for(tmp_path: Path) -> None:
+    """Replies that were under way are in the journal; nothing more is sent."""
+    with serving(tmp_path / "log", "--delay", "1") as double:
+        command = [sys.executable, "-c", STOPPED, f"{double.url}#double", str(tmp_path / "journal")]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            while len(double.asked()) < 4:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            said, problems = process.communicate(timeout=30)
+        assert (process.returncode, said, problems) == (0, "interrupted\n", "")
+        assert len(double.asked()) == len(double.answered()) == 4
+    assert len(Journal(tmp_path / "journal")) == 4
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from calibrator.journal import Journal
+from calibrator.models.build import Access, Connections
+from tests.models.test_client import REQUESTS
+
+with Connections(Access(width=4), Journal(Path(sys.argv[2]))) as connections:
+    try:
+        connections.client(sys.argv[1]).ask(REQUESTS)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
 
 
 def test_a_run_that_is_taken_up_again_sends_what_is_missing_and_no_more(tmp_path: Path) -> None:

@@ -47,10 +47,9 @@ from tests.models.contract import asking
 T = TypeVar("T")
 ASPECT = find_aspect("neutral/relevance")[0]
 PROMPT = score_prompt(ASPECT, ("Look at the words.",), ("source", "output"))
-RATE, SEEDS, ITEMS, TOGETHER = 0.2, 30, 40, 6
+RATE, SEEDS, ITEMS, TOGETHER = 0.2, 30, 40, 15
 DEADLINE, HANGS = 0.6, 150.0  # seconds for a request, and for a test to be taken for one that hangs
 REASONS = {"refusal": "states no score", "length": "cut off", "toolong": "too long"}
-STRUCK = [f"--strike={kind}:{RATE}" for kind in PASSING]
 
 
 def in_time(work: Callable[[], T]) -> T:
@@ -169,7 +168,7 @@ def test_a_fault_that_passes_leaves_the_healthy_verdicts(tmp_path: Path, healthy
 
 
 def test_all_faults_together_leave_the_healthy_verdicts_over_thirty_seeds(tmp_path: Path, healthy: Healthy) -> None:
-    everything = [*STRUCK, *(f"--strike={kind}:{RATE}" for kind in ODD)]
+    everything = [f"--strike={kind}:{RATE}" for kind in (*PASSING, *ODD)]
     with serving(tmp_path / "log", *everything) as double:
 
         def work(number: int) -> Course:
@@ -189,7 +188,7 @@ def test_all_faults_together_leave_the_healthy_verdicts_over_thirty_seeds(tmp_pa
 
 
 def test_what_no_retry_mends_is_a_failure_and_changes_nothing_else(tmp_path: Path, healthy: Healthy) -> None:
-    struck = [(kind, RATE) for kind in (*FINAL, *PASSING)]
+    struck = [(kind, RATE) for kind in (*FINAL, "429-bare", "500", "reset", "empty")]
     items = items_of(200)
     with serving(tmp_path / "log", *(f"--strike={kind}:{rate}" for kind, rate in struck)) as double:
         course = Place(tmp_path).judge(model_at(double), items, QUICK)
@@ -207,7 +206,8 @@ def test_what_no_retry_mends_is_a_failure_and_changes_nothing_else(tmp_path: Pat
 def test_what_a_cut_off_run_has_is_not_asked_again(tmp_path: Path, healthy: Healthy) -> None:
     """Stopped by its budget of tokens, again and again, with many in flight near the end of each."""
     items, place, caps = items_of(201), Place(tmp_path), [6_000, 9_000, 15_000, 25_000, 10**9]
-    with serving(tmp_path / "log", *STRUCK, "--delay", "0.01") as double:
+    strikes = [f"--strike={kind}:{RATE}" for kind in ("429-bare", "500", "hang", "truncated")]
+    with serving(tmp_path / "log", *strikes, "--delay", "0.01") as double:
         for cap in caps:
             limited = replace(QUICK, cap=Cap("tokens", cap))
             try:
@@ -263,9 +263,9 @@ def test_what_is_no_overload_leaves_the_level(tmp_path: Path) -> None:
 def test_after_an_error_nothing_more_is_sent(tmp_path: Path) -> None:
     """A wrong key, say: those who wait for their turn are not sent, however many they are."""
     items = [item for number in range(4) for item in items_of(number)]
-    with serving(tmp_path / "log", "--require-key", "sk-mild") as double:
-        with pytest.raises(ModelError, match="HTTP 401: Incorrect API key"):
-            Place(tmp_path).judge(model_at(double), items, Access())
+    wrong = pytest.raises(ModelError, match="HTTP 401: Incorrect API key")
+    with serving(tmp_path / "log", "--require-key", "sk-mild") as double, wrong:
+        Place(tmp_path).judge(model_at(double), items, Access())
     assert 0 < len(double.asked()) <= START
 
 
@@ -329,20 +329,22 @@ def test_a_server_that_goes_away_ends_the_run_and_what_came_is_kept(
 
 
 def test_a_reply_is_in_the_journal_while_another_process_holds_the_cache(tmp_path: Path) -> None:
-    place, items = Place(tmp_path), items_of(203)[:4]
-    with serving(tmp_path / "log") as double, ThreadPoolExecutor(1) as pool:
-        place.judge(model_at(double), items[:1], QUICK)
+    place, requests = Place(tmp_path), [asking(f"{n}") for n in range(5)]
+    access = replace(QUICK, cache=tmp_path / "cache")
+    with serving(tmp_path / "log") as double, Connections(access, place.journal) as connections:
+        client = connections.client(model_at(double))
+        client.ask(requests[:1])  # the cache is open
         with closing(sqlite3.connect(tmp_path / "cache" / "cache.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            judging = pool.submit(place.judge, model_at(double), items, QUICK)
-            until_ = time.monotonic() + HANGS
-            while len(place.journal) < 4 and time.monotonic() < until_:
+            done: Future[tuple[ChatReply, ...]] = Future()
+            threading.Thread(target=lambda: done.set_result(client.ask(requests)), daemon=True).start()
+            while len(place.journal) < 5 and not done.done():
                 time.sleep(0.01)
-            in_journal, done = len(place.journal), judging.done()
+            waited_for = not done.done()
             other.execute("ROLLBACK")
-        assert len(judging.result(HANGS).verdicts) == 4
-    assert in_journal == 4 and not done
-    assert len(place.journal) == 4 and (tmp_path / "journal").read_bytes().count(b"\n") == 4
+        assert len(done.result(HANGS)) == 5
+    assert waited_for
+    assert (tmp_path / "journal").read_bytes().count(b"\n") == 5
 
 
 def test_a_reply_that_came_while_the_program_slept_is_not_asked_again(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import selectors
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import pytest
@@ -57,7 +58,7 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request: seconds after the one before, letters, tokens of its reply at most and in truth, and how long it takes."""
+    """A request: seconds after the one before, letters, tokens of the reply at most, all in truth, and how long."""
 
     after: float
     letters: int
@@ -160,7 +161,7 @@ def test_what_a_reply_took_less_lets_the_next_go_sooner_and_what_it_took_more_la
 def test_after_a_quiet_hour_there_is_no_rush() -> None:
     plan = [Ask(3600.0 if n == 3 else 0.0, n, 100, 5, 0.1) for n in range(9)]
     times = [when for when, _ in sent(plan, 60, None)]
-    assert [b - a for a, b in zip(times[3:], times[4:], strict=False)] == pytest.approx([1.0] * 5)
+    assert [b - a for a, b in pairwise(times[3:])] == pytest.approx([1.0] * 5)
 
 
 def test_whoever_gives_up_takes_no_turn() -> None:
