@@ -1,6 +1,6 @@
 """The whole loop with a real, very small model as judge: SmolLM2-135M on 100 items of CSEval relevance.
 
-    python experiments/smollm2.py [--items 100] [--seed 0] [--drafter criteria,local/smollm2]
+    python experiments/smollm2.py [--items 100] [--seed 0] [--drafter criteria,local/smollm2] [--score-mode expected]
 
 Prints Spearman with the human mean on dev and test, for the zero-shot judge (before) and the calibrated one (after),
 with 95 % intervals over groups. Replies are kept in the cache, so that a second run is quick. Needs the real data (see
@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--drafter", default=f"criteria,{MODEL}")
+    parser.add_argument("--score-mode", default="text")
     arguments = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +73,7 @@ def main() -> None:
             aspect="cseval/relevance",
             model=MODEL,
             drafter=arguments.drafter,
+            score_mode=arguments.score_mode,
             trials=2,
             top_k=2,
             rounds=1,

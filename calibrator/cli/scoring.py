@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ModelError
 from calibrator.judges.build import load_judge
+from calibrator.judges.frozen import find_frozen, read_frozen
 from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
 from calibrator.models.recorded import Spent
@@ -58,22 +59,44 @@ def score_with(
 
     part = Run(scored_path(file, out).with_name(f"{scored_path(file, out).name}.part"))
     news = partial(say, console)
+    asked = read_frozen(find_frozen(rubric)).judge.asked
     try:
-        with load_judge(rubric, model=model, access=access, told=count, part=part, news=news) as judge, bar:
-            asked = judge.frozen.judge.asked
+        with (
+            _kept(part) if asked else nullcontext() as kept,
+            load_judge(rubric, model=model, access=access, told=count, part=kept, news=news) as judge,
+            bar,
+        ):
             if model and asked and model != asked.model:
                 tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {model}"])
-            with part.held() if asked else nullcontext():
-                scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
+            scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
             used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
         print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except (BudgetSpent, ModelError) as error:
-        error.args = (f"{error}; {KEPT}" if (part.folder / "journal.jsonl").exists() else str(error),)
+        higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
+        error.args = (f"{error}; {KEPT}{higher}" if part.folder.exists() else str(error),)
         raise
-    shutil.rmtree(part.folder, ignore_errors=True)
     say(console, "\n".join([*used, scored.told()]))
+
+
+@contextmanager
+def _kept(part: Run) -> Iterator[Run]:
+    """Hold the folder of a file that is being scored; what it was made for is removed when that is done.
+
+    After an error it stays, if there is a reply in it.
+    """
+    files = [part.journal().path, part.folder / "calls"]
+    try:
+        with part.held():
+            yield part
+            for path in files:
+                path.unlink(missing_ok=True)
+    finally:
+        if not any(path.exists() and path.stat().st_size for path in files):
+            with suppress(OSError):  # something else lies in it, and is not ours
+                files[0].unlink(missing_ok=True)
+                part.folder.rmdir()
 
 
 def _bar(console: Console, quiet: bool) -> Progress:

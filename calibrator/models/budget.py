@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnavailable
 from calibrator.journal import Outlay, Tally
 from calibrator.models.base import ChatReply, ChatRequest, Model
+from calibrator.models.circuit import Circuit
 from calibrator.models.prices import Price
 from calibrator.records import Usage
 
@@ -72,13 +74,17 @@ class Budget:
         self._under_way = 0
         self._given_back: asyncio.Event | None = None
 
-    async def take(self, most: Outlay) -> None:
-        """Set aside the most that one call may take, before it is sent. Raises BudgetSpent if it is not left."""
+    async def take(self, most: Outlay, wanted: Callable[[], None] = lambda: None) -> None:
+        """Set aside the most that one call may take, before it is sent. Raises BudgetSpent if it is not left.
+
+        `wanted` is called after each wait and may raise what ends the waiting.
+        """
         while not self._left(most):
             if self._under_way == 0:
                 raise BudgetSpent(self._told(most))
             self._given_back = self._given_back or asyncio.Event()
             await self._given_back.wait()
+            wanted()
         if self._tally is not None:
             self._tally.call(most.tokens, most.usd)
         self._under_way += 1
@@ -121,18 +127,21 @@ class Budgeted:
     """Sets aside what every request that is sent may take, repeated ones too; `price` is None where it is unknown.
 
     A reply whose server counted no tokens, and a request that may have been worked on though no reply came, count with
-    the most.
+    the most. When `circuit` says that nothing more is wanted, those who wait are sent away.
     """
 
-    def __init__(self, model: Model, budget: Budget, price: Price | None = None) -> None:
+    def __init__(
+        self, model: Model, budget: Budget, price: Price | None = None, circuit: Circuit | None = None
+    ) -> None:
         self.id, self.identity = model.id, model.identity
         self._model, self._budget, self._price = model, budget, price
+        self._circuit = circuit or Circuit()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request. Raises BudgetSpent, and sends nothing, if what it may take is not left."""
         usage = most_tokens(request)
         most = Outlay(1, usage.prompt + usage.completion, self._price.cost(usage) if self._price else 0.0)
-        await self._budget.take(most)
+        await self._budget.take(most, lambda: self._circuit.require_wanted(self.id))
         took = worst = most if self._price else replace(most, usd=None)
         try:
             reply = await self._model.complete(request)

@@ -56,6 +56,15 @@ class Circuit:
         """Whether nothing more is wanted."""
         return self._halted.is_set()
 
+    def require_wanted(self, name: str) -> None:
+        """Raise ModelError if nothing more is wanted of the model of that name."""
+        if self.halted:
+            raise self.unwanted(name)
+
+    def unwanted(self, name: str) -> ModelError:
+        """Return what they are told who wait, for whatever it is, to ask the model of that name."""
+        return ModelError(f"{name}: not sent, since another request had failed")
+
     def on_halt(self, told: Callable[[], None]) -> None:
         """Have `told` called each time when nothing more is wanted."""
         self._told.append(told)

@@ -10,7 +10,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from calibrator.errors import ModelError, ModelUnavailable
+from calibrator.errors import ConfigError, ModelError, ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest
 from calibrator.models.wire import answer_of, request_body
 
@@ -25,7 +25,7 @@ class HttpModel:
 
     `url` ends before `/chat/completions`; `hint` says how such a server is started; `structured` that it can hold a
     reply to a JSON schema. `key_variable` is the environment variable that `key` came from; the key is sent as a bearer
-    token, and nowhere else does it appear.
+    token, and nowhere else does it appear. Raises ConfigError if it can be no key.
     """
 
     def __init__(
@@ -39,6 +39,8 @@ class HttpModel:
         hint: str = "",
         structured: bool = False,
     ) -> None:
+        if key and not (key.isascii() and key.isprintable()):
+            raise ConfigError(f"{name}: what stands in ${key_variable} is no key; it has characters that none has")
         self.id, self.identity = name, f"{url}#{model}{' structured' if structured else ''}"
         self._structured = structured
         self._url, self._model, self._key = url, model, key
@@ -60,6 +62,8 @@ class HttpModel:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._fault(error) from None
         self._reached = True
+        if status != 200 and self._key:  # here, since a message is cut, and what is left of a long key would stay
+            raw = raw.replace(self._key.encode(), b"***")
         try:
             return answer_of(status, headers, raw)
         except ModelUnavailable as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from calibrator.errors import ModelError, ModelUnavailable
+from calibrator.errors import ModelUnavailable
 from calibrator.models.base import ChatReply, ChatRequest, Model
 from calibrator.models.circuit import Circuit
 
@@ -38,11 +38,11 @@ class Limited:
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request. See `Model`; raises ModelError, and sends nothing, if it is not wanted."""
         clock = asyncio.get_running_loop().time
-        self._require_wanted()
+        self._circuit.require_wanted(self.id)
         await self._enter(clock())
         begun = clock()
         try:
-            self._require_wanted()
+            self._circuit.require_wanted(self.id)
             reply = await self._model.complete(request)
         except ModelUnavailable as error:
             if error.overload:
@@ -63,20 +63,13 @@ class Limited:
             self._alarm = None
         await self._model.close()
 
-    def _require_wanted(self) -> None:
-        if self._circuit.halted:
-            raise self._unwanted()
-
-    def _unwanted(self) -> ModelError:
-        return ModelError(f"{self.id}: not sent, since another request had failed")
-
     def _dismiss(self) -> None:
         """Send away all who wait, for their turn or for the end of a pause."""
         self._open = 0.0
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_exception(self._unwanted())
+                turn.set_exception(self._circuit.unwanted(self.id))
 
     async def _enter(self, now: float) -> None:
         if self._free() and not self._waiting and now >= self._open:

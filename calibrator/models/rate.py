@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from calibrator.errors import ModelError
 from calibrator.models.base import ChatReply, ChatRequest, Model
 from calibrator.models.circuit import Circuit
 
@@ -63,7 +62,7 @@ class Paced:
         came = now = clock()
         while (turn := max(came, self._next_request, self._next_token, self._room_from(now, tokens))) > now:
             if not await self._circuit.pause(min(turn - now, AGAIN)):
-                raise ModelError(f"{self.id}: not sent, since another request had failed")
+                raise self._circuit.unwanted(self.id)
             now = clock()
         self._next_request = turn + self._request
         self._next_token = turn + tokens * self._token

@@ -20,6 +20,7 @@ from calibrator.journal import Outlay, Tally
 from calibrator.models.base import ChatReply, ChatRequest, Sampling
 from calibrator.models.budget import Budget, Budgeted, Cap, most_tokens, parse_budget
 from calibrator.models.cache import Cached
+from calibrator.models.circuit import Circuit
 from calibrator.models.limit import Limited
 from calibrator.models.names import open_model
 from calibrator.models.prices import Price
@@ -218,6 +219,23 @@ def test_whoever_gives_up_while_waiting_has_set_nothing_aside() -> None:
         asked[1].cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         assert budget.spent.tokens == 200
+
+    at_once(work())
+
+
+def test_those_who_wait_are_sent_away_when_nothing_more_is_wanted() -> None:
+    """Else they would go out, and be paid for, one after the other."""
+
+    async def work() -> None:
+        circuit, budget = Circuit(), Budget(Cap("tokens", 700))
+        budgeted = Budgeted(Slow(took=100), budget, circuit=circuit)
+        asked = [asyncio.ensure_future(budgeted.complete(asking("x" * 28, 300))) for _ in range(6)]
+        await asyncio.sleep(0.1)
+        circuit.halt()
+        reply, *others = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(reply, ChatReply) and budget.spent.calls == 1
+        told = "scripted/double: not sent, since another request had failed"
+        assert {(type(o), str(o)) for o in others} == {(ModelError, told)}
 
     at_once(work())
 

@@ -117,3 +117,12 @@ def test_whoever_wants_to_know_is_told_each_time(circuit: Circuit) -> None:
         circuit.halt()
         circuit.begin()
     assert heard == [True, True]
+
+
+def test_when_nothing_more_is_wanted_whoever_asks_is_told_why(circuit: Circuit) -> None:
+    circuit.require_wanted("vllm/m")
+    circuit.halt()
+    with pytest.raises(ModelError, match=r"^vllm/m: not sent, since another request had failed$"):
+        circuit.require_wanted("vllm/m")
+    circuit.begin()
+    circuit.require_wanted("vllm/m")

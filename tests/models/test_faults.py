@@ -48,7 +48,7 @@ T = TypeVar("T")
 ASPECT = find_aspect("neutral/relevance")[0]
 PROMPT = score_prompt(ASPECT, ("Look at the words.",), ("source", "output"))
 RATE, SEEDS, ITEMS, TOGETHER = 0.2, 30, 40, 15
-DEADLINE, HANGS = 0.6, 150.0  # seconds for a request, and for a test to be taken for one that hangs
+DEADLINE, HANGS = 0.6, 120.0  # seconds for a request, and for a test to be taken for one that hangs
 REASONS = {"refusal": "states no score", "length": "cut off", "toolong": "too long"}
 
 
@@ -272,11 +272,11 @@ def test_after_an_error_nothing_more_is_sent(tmp_path: Path) -> None:
 def test_a_server_that_asks_for_hours_ends_it_for_those_who_wait_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = ScriptedModel(lambda _: ModelUnavailable("busy", 7200.0, overload=True), "http://host/v1#m")
+    model = Busy(lambda _: ModelUnavailable("busy", 7200.0, overload=True), "http://host/v1#m")
     monkeypatch.setattr(build, "open_model", lambda *_: model)
     with pytest.raises(ModelError, match="the server asks to wait for 120 minutes"):
         Place(tmp_path).judge(model.id, items_of(0), QUICK)
-    assert len(model.asked) <= QUICK.width * 2
+    assert len(model.asked) == QUICK.width  # as many more wait for their turn
 
 
 def test_who_is_sent_away_or_cancelled_leaves_no_place_taken() -> None:
@@ -362,6 +362,23 @@ def test_a_reply_that_came_while_the_program_slept_is_not_asked_again(tmp_path: 
         replies = in_time(lambda: asyncio.run(work(model)))
     assert [reply.calls for reply in replies] == [1] * 8
     assert len(double.asked()) == len(double.answered()) == 8
+
+
+def test_a_reply_that_lies_there_may_take_some_turns_of_the_loop() -> None:
+    """As with an SDK, or one that is long."""
+
+    class Layered(ScriptedModel):
+        async def complete(self, request: ChatRequest) -> ChatReply:
+            await asyncio.sleep(0.2)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            return await super().complete(request)
+
+    async def work() -> ChatReply:
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 1.0)
+        return await Timed(Layered(well_behaved), 0.5).complete(asking("x"))
+
+    assert in_time(lambda: asyncio.run(work())) == well_behaved(asking("x"))
 
 
 def test_waiting_for_a_turn_does_not_count_as_the_server_s_time(tmp_path: Path) -> None:

@@ -34,7 +34,10 @@ connections = Connections(Access())
 client = connections.client("local/smollm2")
 client.ask([asking("Say a word.", max_tokens=2)])
 try:
-    print(client.model._model._model._model._model._process.pid, flush=True)
+    model = client.model
+    while hasattr(model, "_model"):  # through its wrappers
+        model = model._model
+    print(model._process.pid, flush=True)
     client.ask([asking("Tell a very long tale.", max_tokens=3000)])
 except KeyboardInterrupt:
     connections.close()

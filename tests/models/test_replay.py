@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +14,19 @@ import pytest
 from calibrator.errors import ModelError, ModelMissing, RunError
 from calibrator.journal import Journal
 from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling, Token
+from calibrator.models.budget import Cap
 from calibrator.models.build import Access, Connections
 from calibrator.models.names import open_model
 from calibrator.models.recorded import Recorded
 from calibrator.models.scripted import Script, ScriptedModel
 from calibrator.records import Message, Usage
+from tests.cli.test_llm import SEARCH, command, newest_run, replies_of, result_of, write_data
 from tests.doubles.models import well_behaved
+from tests.doubles.server import serving
 from tests.models.contract import KEY, ModelContract, asking
 
-FULL = ChatReply(
-    "4", "stop", "", Usage(120, 7, 64), 0.25, calls=3, tokens=(Token("4", -0.1, (("4", -0.1),)),), served="m"
-)
+TOKENS = (Token("4", -0.1, (("4", -0.1),)),)
+FULL = ChatReply("4", "stop", "", Usage(120, 7, 64), 0.25, 3, TOKENS, "m")
 
 
 def record(folder: Path, script: Script, *requests: ChatRequest, name: str = "vllm/m") -> Path:
@@ -87,7 +90,7 @@ class TestReplay(ModelContract):
 def test_a_reply_is_what_it_was_but_takes_no_call_and_costs_nothing(tmp_path: Path) -> None:
     path = record(tmp_path, lambda _: FULL, asking("x"))
     before = path.read_bytes()
-    free = ChatReply("4", "stop", "", Usage(120, 7, 64), 0.0, 0, FULL.tokens, "m")
+    free = ChatReply("4", "stop", "", Usage(120, 7, 64), 0.0, 0, TOKENS, "m")
     assert ask(tmp_path, asking("x")) == ask(path, asking("x")) == [free]
     assert path.read_bytes() == before
 
@@ -119,7 +122,7 @@ def test_log_probabilities_that_were_not_recorded_are_not_made_up(tmp_path: Path
     with pytest.raises(ModelError, match=r": the recorded reply has no log-probabilities, which are wanted now$"):
         ask(tmp_path, wanted)
     record(tmp_path, lambda _: FULL, wanted, name="vllm/another")
-    assert ask(tmp_path, wanted)[0].tokens == FULL.tokens  # another model of the run gave them
+    assert ask(tmp_path, wanted)[0].tokens == TOKENS  # another model of the run gave them
 
 
 def test_several_models_in_one_journal(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ def test_its_identity_follows_from_what_is_recorded_and_not_from_where(tmp_path:
 
 def test_a_budget_in_dollars_has_nothing_to_pay_for(tmp_path: Path) -> None:
     record(tmp_path / "run", lambda _: FULL, asking("x"))
-    with Connections(Access(cap=None)) as connections:
+    with Connections(Access(cap=Cap("usd", 0.01))) as connections:
         client = connections.client(f"replay/{tmp_path / 'run'}")
         client.ask([asking("x")])
         (spent,) = connections.spent.values()
@@ -198,3 +201,29 @@ def test_what_is_written_down_of_it_can_be_replayed_again(tmp_path: Path) -> Non
     ]
     journal.close()
     assert ask(tmp_path / "again", asking("x"))[0].text == "4"
+
+
+def test_a_finished_run_is_replayed_with_no_server_running(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    with serving(tmp_path / "log") as double:
+        done = command(tmp_path, "run", *SEARCH, "--model", f"{double.url}#double")
+        assert done.returncode == 0, done.stderr
+    first = newest_run(tmp_path)
+    replay = ("--model", f"replay/{first.relative_to(tmp_path)}", "--no-cache")
+
+    done = command(tmp_path, "run", *SEARCH, *replay, "--runs-dir", "again", "--out", "again.yaml")
+    assert done.returncode == 0, done.stderr
+    (again,) = (path.parent for path in (tmp_path / "again").glob("*/result.json"))
+    one, other = result_of(first), result_of(again)
+    assert one["winner"] == other["winner"]
+    assert one["rubric"] == other["rubric"]
+    values = [{c["name"]: c["value"] for c in result["candidates"]} for result in (one, other)]
+    assert values[0] == values[1]
+    (cost,) = re.findall(r"^\| replay/.* \| (\S+) \|$", (again / "report.md").read_text(), re.M)
+    assert cost == "0.0000"
+    assert {r["text"] for r in replies_of(again)} == {r["text"] for r in replies_of(first)}
+
+    done = command(tmp_path, "run", *SEARCH, *replay, "--seed", "1", "--runs-dir", "other")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "the journal has no reply to this request (another prompt, item or sampling)" in line
