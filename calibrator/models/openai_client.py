@@ -79,7 +79,10 @@ class OpenAIClient:
         except (self._sdk.APIConnectionError, aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._fault(error) from None
         self._reached = True
-        return Answer(response.status_code, response.headers, response.content)
+        raw = response.content
+        if response.status_code != 200:  # here, since a message is cut, and what is left of a long key would stay
+            raw = raw.replace(self._key.encode(), b"***")
+        return Answer(response.status_code, response.headers, raw)
 
     def reply(self, answer: Answer) -> ChatReply:
         """Return the reply in an answer. Raises what `answer_of` raises, with the name of the model."""

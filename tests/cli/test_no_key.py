@@ -168,7 +168,7 @@ def _kill_at(desk: Desk, double: Double, journal: str, *arguments: str) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("backend", ["http", "vllm"])
+@pytest.mark.parametrize("backend", list(BACKENDS))
 @pytest.mark.parametrize("key", [OTHER, OTHER + "-and-more" * 40], ids=["short", "longer than a message"])
 @pytest.mark.parametrize("fault", ["500", "401"])
 def test_no_part_of_a_key_is_in_an_error(
@@ -184,7 +184,8 @@ def test_no_part_of_a_key_is_in_an_error(
     required = key if fault == "500" else KEY
     with serving(tmp_path / "log", "--require-key", required, "--tell-key", "--fail", "500:1") as double:
         monkeypatch.setenv(BACKENDS[backend], key)
-        monkeypatch.setenv("VLLM_BASE_URL", double.url)
+        for name in ("VLLM_BASE_URL", "OPENAI_BASE_URL"):
+            monkeypatch.setenv(name, double.url)
         with pytest.raises(ModelError, match=rf"HTTP {fault}: .*: Bearer \*\*\*") as caught:
             asyncio.run(ask())
     assert not [mark for mark in (*MARKS, "-and-more") if mark in str(caught.value)]

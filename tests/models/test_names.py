@@ -241,7 +241,7 @@ def test_openai_is_asked_through_its_sdk(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_arguments_are_for_an_engine() -> None:
     check_arguments(["openai/m", "vllm-local/m"], {"dtype": "half"})
     check_arguments(["openai/m"], {})
-    with pytest.raises(ConfigError, match="^--model-arg is for vllm-local/<model>"):
+    with pytest.raises(ConfigError, match=r"^--model-arg is for vllm-local/<model>"):
         check_arguments(["openai/m", "vllm/m"], {"dtype": "half"})
 
 
