@@ -11,6 +11,7 @@ The message is for the person at the terminal: what is wrong, where, and what to
     ├── RunError               a run that is missing, unfinished or cannot be resumed
     ├── DownloadError          a public data set that could not be fetched (retryable)
     ├── ModelError             a model that cannot be asked, or answers with an error
+    │   ├── ModelUnfit         a model that cannot do what is asked of it: other settings are needed
     │   ├── ModelMissing       a package, file or setting is absent; the message has the command that provides it
     │   └── ModelUnavailable   a fault that may pass: no connection, overload, a reply broken off (retryable)
     ├── CacheError             a stored reply that this program did not write
@@ -93,6 +94,12 @@ class ModelError(CalibratorError):
 
 class ModelMissing(ModelError):  # noqa: N818 - says what is the matter
     """A package, a file or a setting that a model needs is absent; the message has the command that provides it."""
+
+    exit_code = 2
+
+
+class ModelUnfit(ModelError):  # noqa: N818 - says what is the matter
+    """A model cannot do what is asked of it, now or later: other settings are needed, not another try."""
 
     exit_code = 2
 

@@ -14,7 +14,7 @@ from calibrator.drafting.llm import MAX_TOKENS as DRAFT_TOKENS
 from calibrator.errors import ConfigError
 from calibrator.judges.llm import MAX_TOKENS
 from calibrator.judges.modes import ScoreMode, TextMode, parse_mode
-from calibrator.models.build import DEADLINE, Access, make_access
+from calibrator.models.build import Access, make_access
 from calibrator.models.names import anchored_name, check_arguments, check_name
 from calibrator.validation import checked, first_fault, load_yaml
 
@@ -103,7 +103,7 @@ class RunConfig(BaseModel):
     concurrency: int | None = Field(default=None, ge=1)
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)
-    timeout: float = Field(default=DEADLINE, gt=0)
+    timeout: float | None = Field(default=None, gt=0)
     price: str | None = None
     batch: bool = False
     cache: bool = True

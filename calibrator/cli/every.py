@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.prepare import rated_aspects
 from calibrator.cli.options import INTERRUPTED
 from calibrator.cli.work import Done, start, tell
-from calibrator.errors import CalibrationError, ConfigError, DataError
+from calibrator.errors import BudgetSpent, CalibrationError, ConfigError, DataError, ModelError
+from calibrator.journal import Outlay
+from calibrator.models.budget import left_of
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.report.every import show_every, show_lines
 from calibrator.report.lines import cautions
+from calibrator.store import Run, all_runs
 
 
 def start_every(config: RunConfig, runs: Path, *, quiet: bool, as_json: bool) -> None:
@@ -43,22 +47,39 @@ def _one_by_one(
 ) -> tuple[list[Done], list[str]]:
     """Return the runs that were seen through, and what is to be said of the aspects that could not be calibrated."""
     console, finished, skipped = make_console(quiet=quiet or as_json), list[Done](), list[str]()
+    before = {run.id for run in all_runs(runs)}
     for k, aspect in enumerate(aspects):
         say(console, f"{aspect}", "bold")
         try:
-            done = start(config.model_copy(update={"aspect": aspect}), runs, quiet=True)
+            budget = _left(config, [run for run in all_runs(runs) if run.id not in before])
+            done = start(config.model_copy(update={"aspect": aspect, "budget": budget}), runs, quiet=True)
         except (DataError, CalibrationError) as error:
             skipped.append(f"{aspect} is left out: {error}")
             continue
-        except (KeyboardInterrupt, SystemExit) as stop:
-            if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
-                raise
+        except (KeyboardInterrupt, SystemExit, BudgetSpent, ModelError) as stop:
             tell_aside(skipped)
             print(f"Not done yet: {', '.join(aspects[k:])}", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) if isinstance(stop, KeyboardInterrupt) else stop from None
         finished.append(done)
         if quiet and not as_json:
             tell_aside(f"{aspect}: {caution}" for caution in cautions(done.outcome.result))
         elif not as_json:
             tell(done, quiet=True, as_json=False)
     return finished, skipped
+
+
+def _left(config: RunConfig, made: Sequence[Run]) -> str | None:
+    """Return what the runs that were made left of the one budget, None if there is none.
+
+    Raises BudgetSpent if nothing is left.
+    """
+    cap = config.access(None).cap
+    if cap is None:
+        return None
+    totals = [run.calls().total() for run in made]
+    usd = [t.usd for t in totals if t.usd is not None]
+    spent = Outlay(sum(t.calls for t in totals), sum(t.tokens for t in totals), sum(usd))
+    left = left_of(cap, spent if len(usd) == len(totals) else replace(spent, usd=None))
+    if left is None:
+        raise BudgetSpent(f"the budget of {cap} for all aspects is spent")
+    return left

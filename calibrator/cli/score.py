@@ -42,7 +42,7 @@ def score(
     from calibrator.calibration.config import ColumnNames
     from calibrator.cli.scoring import score_with
     from calibrator.columns import Wanted
-    from calibrator.models.build import DEADLINE, make_access
+    from calibrator.models.build import make_access
     from calibrator.models.replies import cache_folder
 
     named = ColumnNames.model_validate(o.columns(source, output, None, None, None, None, None, inputs))
@@ -52,7 +52,7 @@ def score(
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
-        timeout=timeout or DEADLINE,
+        timeout=timeout,
         price=price,
         model_arg=o.pairs("--model-arg", model_arg, "key=value"),
         batch=bool(batch),

@@ -14,13 +14,15 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from calibrator.calibration.prepare import LETTERS_A_TOKEN
 from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
-from calibrator.errors import BudgetSpent, ModelError
-from calibrator.judges.build import load_judge
+from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
+from calibrator.judges.build import LoadedJudge, load_judge
 from calibrator.judges.frozen import find_frozen, read_frozen
+from calibrator.judges.modes import parse_mode
 from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
+from calibrator.models.prices import Price, price_for
 from calibrator.models.recorded import Spent
-from calibrator.records import Failure, Verdict
+from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.store import Run
 
@@ -54,12 +56,13 @@ def score_with(
     def begin(rows: int) -> None:
         bar.update(task, total=rows)
         if judge.frozen.judge.asked is not None:
-            tokens = rows * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
-            say(console, f"plan      up to {rows:,} calls, about {tokens:,.0f} prompt tokens and those of the texts")
+            say(console, _plan(judge, rows, access.price))
 
     part = Run(scored_path(file, out).with_name(f"{scored_path(file, out).name}.part"))
     news = partial(say, console)
     asked = read_frozen(find_frozen(rubric)).judge.asked
+    if asked is None and access != Access(cache=access.cache):
+        raise ConfigError(f"{rubric} asks no model; leave out what says how one is asked (--budget, --concurrency, …)")
     try:
         with (
             _kept(part) if asked else nullcontext() as kept,
@@ -73,11 +76,27 @@ def score_with(
     except KeyboardInterrupt:
         print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+    except ModelUnfit:
+        raise  # going on would not help
     except (BudgetSpent, ModelError) as error:
         higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
         error.args = (f"{error}; {KEPT}{higher}" if part.folder.exists() else str(error),)
         raise
     say(console, "\n".join([*used, scored.told()]))
+
+
+def _plan(judge: LoadedJudge, rows: int, said: Price | None) -> str:
+    """Return in a line what scoring so many rows will take."""
+    asked, mode = judge.frozen.judge.asked, parse_mode(judge.mode)
+    calls = rows * mode.draws + bool(mode.logprobs)
+    tokens = calls * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
+    model = asked.model if asked else ""
+    price = price_for(model, said)
+    cost = f"the price of {model} is not known (--price gives it)"
+    if price is not None:
+        replies = price.cost(Usage(0, calls * asked.sampling.max_tokens)) if asked else 0.0
+        cost = f"{price.cost(Usage(round(tokens))):.4g} US dollars for these and at most {replies:.4g} for replies"
+    return f"plan      up to {calls:,} calls, about {tokens:,.0f} prompt tokens and those of the texts; {cost}"
 
 
 @contextmanager

@@ -29,16 +29,13 @@ from functools import lru_cache
 from typing import ClassVar
 
 from calibrator.aspects import Scale
-from calibrator.errors import ModelError
+from calibrator.errors import ModelUnfit
 from calibrator.judges.parsing import Found, NoScore, outside_thought, read_score
 from calibrator.judges.statements import as_float, normal
-from calibrator.models.base import ChatReply, Token
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, Token
 
 ALTERNATIVES = 20  # of each token: the most that OpenAI gives, and vLLM unless it was started otherwise
-MISSING = (
-    "the server gave no log-probabilities, which score mode 'expected' needs; "
-    "use --score-mode sample:20 or text, or a server that gives them"
-)
+MISSING = f"the server gave no log-probabilities; {NEED_LOGPROBS}"
 UNJOINED = NoScore("no score", "the log-probabilities could not be joined to the score")
 UNLISTED = NoScore("no score", "the log-probabilities list no alternatives to the score")
 UNCLEAR = NoScore("no score", "the log-probabilities do not tell which numbers the alternatives would have become")
@@ -70,14 +67,14 @@ class ExpectedMode:
     def read(self, replies: Sequence[ChatReply], scale: Scale, names: Collection[str]) -> Found | NoScore:
         """Return the expected score of the reply; a reply that states no score has none.
 
-        Raises ModelError if the reply states a score but came without log-probabilities: it must not pass for one.
+        Raises ModelUnfit if the reply states a score but came without log-probabilities: it must not pass for one.
         """
         reply = replies[0]
         found = read_reply(reply, scale, names)
         if isinstance(found, NoScore):
             return found
         if not reply.tokens:
-            raise ModelError(MISSING)
+            raise ModelUnfit(MISSING)
         place = _place(reply, found.score, scale, names)
         if place is None:
             return UNJOINED

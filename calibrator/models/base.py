@@ -42,8 +42,8 @@ class ChatRequest:
 class Token:
     """A token of a reply with its natural log-probability; `top` are the likeliest in its place, itself among them.
 
-    Servers may give fewer of them than were wanted, and leave the token itself out. `top` is kept only where a part of
-    a number is among them, which is all that a score needs.
+    Servers may give fewer of them than were wanted, and leave the token itself out. Of `top` all are kept only where a
+    part of a number is among them, which is all that a score needs, and else two.
     """
 
     text: str
@@ -74,6 +74,9 @@ class ChatReply:
     def answers(self, request: ChatRequest) -> bool:
         """Whether a stored reply is all that `request` wants: one without log-probabilities may lack them."""
         return not request.logprobs or bool(self.tokens) or not self.text
+
+
+NEED_LOGPROBS = "score mode 'expected' needs them, text and sample:5 do not"  # said where a model gives none
 
 
 class Model(Protocol):

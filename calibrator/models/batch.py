@@ -107,6 +107,14 @@ class BatchModel:
             self._join(job, key, _Waiting(request, self._dialect.body(request, learnt=False), reply, joined=True))
         return await reply
 
+    def dismiss(self) -> None:
+        """Have nobody wait any longer: nothing more is wanted."""
+        for waiting in [self._pending, *(job.waiting for job in set(self._jobs.values()))]:
+            for one in (w for several in waiting.values() for w in several):
+                if not one.reply.done():
+                    one.reply.set_exception(ModelError(f"{self.id}: not waited for; the batch goes on at the server"))
+            waiting.clear()
+
     async def close(self) -> None:
         """Close all connections. Batches go on at the server, and are waited for when they are asked for again."""
         if self._timer is not None:

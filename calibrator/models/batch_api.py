@@ -18,7 +18,7 @@ from calibrator.models.wire import told
 T = TypeVar("T")
 ENDPOINT, MARK = "/v1/chat/completions", "calibrator"  # of the requests; the key of a batch's metadata
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-LONGEST = 300.0  # seconds of a pause
+LONGEST, PATIENCE = 300.0, 1800.0  # seconds of a pause; and of nothing but faults, after which a run is stopped
 SKEW = 86_400  # seconds by which clocks may differ, at most
 
 
@@ -59,6 +59,7 @@ class BatchApi:
 
     def __init__(self, client: OpenAIClient, poll: float, tell: Callable[[str], None]) -> None:
         self._client, self._poll, self._tell = client, poll, tell
+        self._silent: float | None = None  # since when there were nothing but faults
 
     async def submit(self, mark: str, lines: bytes, since: float) -> str:
         """Return the id of a new batch of these requests; `mark` is how it is found again, from `since` on."""
@@ -148,6 +149,7 @@ class BatchApi:
         if answer.status != 200:
             self._client.reply(answer)  # raises, but for what would be a refusal
             raise ModelError(self._client.named(f"HTTP {answer.status}: {told(answer.raw)}"))
+        self._silent = None
         return answer.raw
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
@@ -159,7 +161,12 @@ class BatchApi:
                 pause = await self._pause(error, pause)
 
     async def _pause(self, error: ModelUnavailable, pause: float) -> float:
-        """Wait, and return how long to wait the next time."""
+        """Wait, and return how long to wait the next time. Raises ModelError if that has been in vain for long."""
+        now = asyncio.get_running_loop().time()
+        self._silent = self._silent or now
+        if now - self._silent > PATIENCE:
+            minutes = f"no answer for {PATIENCE / 60:.0f} minutes"
+            raise ModelError(f"{error}; {minutes}; what was sent goes on at the server, and is fetched by going on")
         wait = min(max(pause, error.retry_after or 0.0), LONGEST)
         self._tell(f"{error}; asked again in {wait:.0f} s")
         await asyncio.sleep(wait)

@@ -37,7 +37,7 @@ class Cap:
     most: float
 
     def __str__(self) -> str:
-        return f"{self.most:,.2f} US dollars" if self.kind == "usd" else f"{self.most:,.0f} {self.kind}"
+        return f"{self.most:,g} US dollars" if self.kind == "usd" else f"{self.most:,.0f} {self.kind}"
 
 
 def parse_budget(text: str) -> Cap:
@@ -50,6 +50,15 @@ def parse_budget(text: str) -> Cap:
         if most > 0 and (kind == "usd" or most == int(most)):
             return Cap(kind, most)
     raise ConfigError(f"--budget: '{text}' is no cap like 2000calls, 100ktok or 5usd")
+
+
+def left_of(cap: Cap, spent: Outlay) -> str | None:
+    """Return what is left of a cap, in the form that `parse_budget` reads; None if that is nothing."""
+    used = {"calls": spent.calls, "tokens": spent.tokens, "usd": spent.usd}[cap.kind]
+    left = 0.0 if used is None else cap.most - used
+    if left <= 1e-9:
+        return None
+    return f"{left:.9f}usd" if cap.kind == "usd" else f"{left:.0f}{'calls' if cap.kind == 'calls' else 'tok'}"
 
 
 def most_tokens(request: ChatRequest) -> Usage:
@@ -127,15 +136,22 @@ class Budgeted:
     """Sets aside what every request that is sent may take, repeated ones too; `price` is None where it is unknown.
 
     A reply whose server counted no tokens, and a request that may have been worked on though no reply came, count with
-    the most. When `circuit` says that nothing more is wanted, those who wait are sent away.
+    the most; such a reply's cost is unknown. A price that the user `said` stands above what the model reckons. When
+    `circuit` says that nothing more is wanted, those who wait are sent away.
     """
 
     def __init__(
-        self, model: Model, budget: Budget, price: Price | None = None, circuit: Circuit | None = None
+        self,
+        model: Model,
+        budget: Budget,
+        price: Price | None = None,
+        circuit: Circuit | None = None,
+        *,
+        said: bool = False,
     ) -> None:
         self.id, self.identity = model.id, model.identity
         self._model, self._budget, self._price = model, budget, price
-        self._circuit = circuit or Circuit()
+        self._circuit, self._said = circuit or Circuit(), said
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request. Raises BudgetSpent, and sends nothing, if what it may take is not left."""
@@ -145,7 +161,7 @@ class Budgeted:
         took = worst = most if self._price else replace(most, usd=None)
         try:
             reply = await self._model.complete(request)
-            if reply.cost is None and self._price is not None:
+            if self._price is not None and (reply.cost is None or self._said) and _counted(reply, self._price):
                 reply = replace(reply, cost=self._price.cost(reply.usage))
             took = self._took(reply, worst)
             return reply
@@ -168,6 +184,12 @@ class Budgeted:
         if not counted:
             return worst
         return Outlay(1, counted, reply.cost)
+
+
+def _counted(reply: ChatReply, price: Price) -> bool:
+    """Whether the cost of a reply is known: its tokens were counted, or none were sent, or all are free."""
+    free = price.prompt == price.completion == 0
+    return free or reply.finish == "refused" or reply.usage.prompt + reply.usage.completion > 0
 
 
 def _sum(one: Outlay, other: Outlay) -> Outlay:

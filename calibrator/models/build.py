@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,7 @@ class Access:
 
     `width` is the most requests that may be in flight (None: what suits the model, found by trying), `cap` the budget
     (None: no cap), `cache` the folder of stored replies (None: no cache), `rpm` and `tpm` the requests and tokens that
-    may be sent in a minute, `deadline` the seconds that a request may take. `price` is what the models cost where no
+    may be sent in a minute, `deadline` the seconds that a request may take. `price` is what the models cost, whatever a
     table says; `arguments` go to the engine of a vllm-local/ model; `batch` asks OpenAI's models through its Batch API.
     `first` is the first pause, in seconds, before a request is sent again; `patience` the seconds of nothing but
     faults after which a server is taken for gone.
@@ -51,6 +52,13 @@ class Access:
     first: float = FIRST
     patience: float = PATIENCE
 
+    def __post_init__(self) -> None:
+        """Raise ConfigError, which names the option, for a number that would let nothing through."""
+        given = {"--concurrency": self.width, "--rpm": self.rpm, "--tpm": self.tpm, "--timeout": self.deadline}
+        for option, number in given.items():
+            if number is not None and not (0 < number < math.inf):
+                raise ConfigError(f"{option}: {number:g} is no number above 0")
+
 
 def make_access(
     cache: Path | None,
@@ -59,7 +67,7 @@ def make_access(
     concurrency: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
-    timeout: float = DEADLINE,
+    timeout: float | None = None,
     price: str | None = None,
     model_arg: Mapping[str, str] | None = None,
     batch: bool = False,
@@ -71,7 +79,7 @@ def make_access(
         cache=cache,
         rpm=rpm,
         tpm=tpm,
-        deadline=timeout,
+        deadline=DEADLINE if timeout is None else timeout,
         price=parse_price(price) if price is not None else None,
         arguments=model_arg or {},
         batch=batch,
@@ -144,10 +152,10 @@ class Connections:
         """End servers and connections. May be called twice."""
         if self._portal is not None:
             portal, self._portal = self._portal, None
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:  # each, whatever befalls one
+                stack.callback(portal.close)
                 for client in self._clients.values():
-                    client.close()
-            portal.close()
+                    stack.callback(client.close)
         if self._tally is not None:
             self._tally.close()
         self._clients = {}
@@ -168,22 +176,24 @@ class Connections:
         if name.startswith("replay/"):
             return model  # nothing is sent, so nothing counts, waits or is kept again
         if access.batch:
-            model = self._batched(name)
+            model = self._batched(name, circuit)
             price = price and price.halved()
         else:
             model = Timed(model, access.deadline)
-        model = Budgeted(model, self._budget, price, circuit)
+        model = Budgeted(model, self._budget, price, circuit, said=access.price is not None)
         if access.rpm or access.tpm:
             model = Paced(model, access.rpm, access.tpm, circuit)
         model = Retrying(Limited(model, most, start, circuit), first=access.first, circuit=circuit)
         if access.cache is None:
             return model
-        return Cached(model, access.cache, self._note(name))
+        return Cached(model, access.cache, self._note(name) if self._journal is not None else None)
 
-    def _batched(self, name: str) -> Model:
+    def _batched(self, name: str, circuit: Circuit) -> Model:
         from calibrator.models.batch import BatchModel
 
-        return BatchModel(name, self._journal, gather=GATHER, told=self._news)
+        model = BatchModel(name, self._journal, gather=GATHER, told=self._news)
+        circuit.on_halt(model.dismiss)
+        return model
 
     def _note(self, name: str) -> Callable[[ChatRequest, ChatReply], None]:
         """Return what gives replies to the journal before the cache has them, which may take it a while."""

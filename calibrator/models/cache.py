@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from calibrator.errors import CacheError
 from calibrator.models.base import ChatReply, ChatRequest, Model, request_key
 from calibrator.models.replies import UNUSABLE, ReplyStore
+from calibrator.models.thread import Thread
+
+MOST_WAITING = 1_000  # replies that wait to be written
 
 
 class Cached:
     """Answers from the replies of earlier runs where it can, and asks `model` where it must.
 
     Any reply that arrived is kept, but not one that was refused: a server may be started anew with a longer context or
-    another filter. A reply is in the store before it is used; those that come together are written together, in a
-    thread, since another process may hold the store for a while. Looked up they are at once, which takes some 20 µs
-    and waits for nobody. `arrived` hears of each reply that was asked for at once, before it is written here.
+    another filter. Replies are written in a thread, those that come together together, since another process may hold
+    the store for a while. Looked up they are at once, which takes some 20 µs and waits for nobody. `arrived` hears of
+    each reply that was asked for, before it is written here; with it (it is a journal's) replies are used before they
+    are in the store, else only then.
     """
 
     def __init__(
@@ -30,12 +34,15 @@ class Cached:
         self._batch: list[tuple[str, ChatReply]] = []  # what is written next, and the word that it is
         self._written = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
-        self._writer: ThreadPoolExecutor | None = None
+        self._thread: Thread | None = None
+        self._opening = asyncio.Lock()
         self._problem: CacheError | None = None
         self.hits = 0  # how many replies came from the store
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to one request, with no calls if it was in store. See `Model`; raises CacheError too."""
+        if self._thread is None:
+            await self._open()
         key = request_key(self.identity, request)
         stored = self._store.get(key)
         if stored is not None and stored.answers(request):
@@ -50,32 +57,46 @@ class Cached:
 
     async def close(self) -> None:
         """Write what is to be written, and close the store and the model."""
-        if self._writing is not None:
-            await self._writing
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            await asyncio.get_running_loop().run_in_executor(writer, self._store.close)
-            writer.shutdown(wait=False)
-        self._store.close()
-        await self._model.close()
+        try:
+            if self._writing is not None:
+                await self._writing
+            if self._thread is not None:
+                thread, self._thread = self._thread, None
+                await thread.do(self._store.close)
+                thread.close()
+            self._store.close()
+        finally:
+            await self._model.close()
+
+    async def _open(self) -> None:
+        """Open the store, in the thread: another process may be writing to it."""
+        async with self._opening:
+            if self._thread is None:
+                thread = Thread("calibrator-cache")
+                try:
+                    await thread.do(self._store.open)
+                except BaseException:
+                    thread.close()
+                    raise
+                self._thread = thread
 
     async def _keep(self, key: str, reply: ChatReply) -> None:
         self._batch.append((key, reply))
         written = self._written
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all())
-        await written.wait()
+        if self._arrived is None or len(self._batch) > MOST_WAITING:
+            await written.wait()
         if self._problem is not None:
             raise self._problem
 
     async def _write_all(self) -> None:
         """Write what came since the last time, until nothing did."""
-        self._writer = self._writer or ThreadPoolExecutor(1, "calibrator-cache")
-        while self._batch:
+        while self._batch and self._thread is not None:
             batch, self._batch = self._batch, []
             written, self._written = self._written, asyncio.Event()
             try:
-                await asyncio.get_running_loop().run_in_executor(self._writer, self._write, batch)
+                await self._thread.do(partial(self._write, batch))
             except CacheError as error:
                 self._problem = error
             finally:

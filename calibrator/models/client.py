@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from calibrator.errors import ModelError
-from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling
+from calibrator.errors import ModelError, ModelUnfit
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, ChatRequest, Model, Sampling
 from calibrator.models.circuit import Circuit
 from calibrator.records import Message
 
@@ -17,8 +17,8 @@ T = TypeVar("T")
 Told = Callable[[int, ChatReply], None]
 GRACE = 5.0  # seconds after Ctrl-C in which replies that are under way, and paid for, may still come
 BREATH = 32  # requests after which a worker lets the others run
+PROBED = 16  # tokens of the reply to a probe
 PROBE = (Message("user", "Reply with one number from 1 to 5 and nothing else."),)
-WITHOUT_LOGPROBS = "--score-mode text reads the score from the reply, --score-mode sample:5 takes the mean of several"
 
 
 class Portal:
@@ -105,14 +105,15 @@ class Client:
     def require_logprobs(self, alternatives: int) -> None:
         """Ask for one word and see that its log-probabilities come too; once, before anything else is spent.
 
-        Raises ModelError if they do not: some servers refuse them, others leave them out without a word.
+        Raises ModelUnfit if they do not: some servers refuse them, others leave them out without a word.
         """
         if alternatives in self._probed:
             return
-        reply = self.ask([ChatRequest(PROBE, Sampling(max_tokens=8), logprobs=alternatives)])[0]
-        if not any(token.top for token in reply.tokens):
-            given = "gives no alternatives with its tokens" if reply.tokens else "gives no log-probabilities"
-            raise ModelError(f"{self.id}: the server {given}, as one request shows; {WITHOUT_LOGPROBS}")
+        reply = self.ask([ChatRequest(PROBE, Sampling(max_tokens=PROBED), logprobs=alternatives)])[0]
+        if not any(len(token.top) > 1 for token in reply.tokens):
+            given = "no alternatives to its tokens" if reply.tokens else "no log-probabilities"
+            given = given if reply.text else "an empty reply and no log-probabilities"
+            raise ModelUnfit(f"{self.id}: the server gives {given}, as one request shows; {NEED_LOGPROBS}")
         self._probed.add(alternatives)
 
     def close(self) -> None:

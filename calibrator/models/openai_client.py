@@ -39,11 +39,12 @@ class Answer:
 class OpenAIClient:
     """OpenAI's API, or the one at $OPENAI_BASE_URL, as one model uses it; `name` is the model's.
 
-    `own` says that it is OpenAI's, `endpoint` is what tells another one from it ("" for OpenAI's). Raises ModelMissing
-    if the SDK is not installed, ConfigError if $OPENAI_BASE_URL is no address.
+    `deadline` is how many seconds an answer may take (None: for whoever asks to say). `own` says that it is OpenAI's,
+    `endpoint` is what tells another one from it ("" for OpenAI's). Raises ModelMissing if the SDK is not installed,
+    ConfigError if $OPENAI_BASE_URL is no address.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, deadline: float | None = DEADLINE) -> None:
         if not _installed():
             raise ModelMissing(f"{name}: {NEEDS_OPENAI}")
         self.url = _address()
@@ -51,6 +52,7 @@ class OpenAIClient:
         self.own = host == "api.openai.com" or host.endswith(".api.openai.com")
         self.endpoint = "" if self.url == OWN else digest(self.url)[:16]
         self._name, self._key = name, os.environ.get(KEY, "").strip()  # a line end, as from a file, is no part of it
+        self._deadline = deadline
         self._sdk: Any = None
         self._client: Any = None
         self._opening = asyncio.Lock()
@@ -114,7 +116,7 @@ class OpenAIClient:
                     api_key=self._key,
                     base_url=self.url,
                     max_retries=0,
-                    timeout=self._sdk.Timeout(DEADLINE, connect=CONNECT),
+                    timeout=self._sdk.Timeout(self._deadline, connect=CONNECT),
                     http_client=self._sdk.DefaultAioHttpClient(),
                 )
             return self._client

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from calibrator.errors import ModelError, ModelUnavailable
-from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.errors import ModelError, ModelUnavailable, ModelUnfit
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, ChatRequest
 from calibrator.models.openai_client import Answer, OpenAIClient
 from calibrator.models.prices import Price, price_of
 from calibrator.models.wire import request_body, told
@@ -26,7 +26,7 @@ class OpenAIModel:
     """
 
     def __init__(self, name: str) -> None:
-        self._client = OpenAIClient(name)
+        self._client = OpenAIClient(name, None)
         self._dialect = Dialect(name, self._client)
         self._price = price_of(name)
         self.id, self.identity = name, identity_of(name, self._client)
@@ -91,11 +91,10 @@ class Dialect:
             self._limit = "max_completion_tokens"
             raise self._differently("with max_completion_tokens", problem)
         if request.logprobs and "logprobs" in low:
-            mend = "--score-mode text or sample:5 does without them"
-            raise ModelError(self._client.named(f"it gives no log-probabilities as wanted ({problem}); {mend}"))
+            raise ModelUnfit(self._client.named(f"it gives no log-probabilities ({problem}); {NEED_LOGPROBS}"))
         if unknown and "temperature" in low:
             asked = f"it cannot be asked at temperature {request.sampling.temperature:g}"
-            raise ModelError(self._client.named(f"{asked} ({problem}); choose a model that can"))
+            raise ModelUnfit(self._client.named(f"{asked} ({problem}); choose a model that can"))
 
     def _differently(self, how: str, problem: str) -> ModelUnavailable:
         return ModelUnavailable(self._client.named(f"asked again {how} ({problem})"), 0.0, charged=False)

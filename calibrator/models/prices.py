@@ -50,7 +50,7 @@ def parse_price(text: str) -> Price:
     match = re.fullmatch(f"{_NUMBER}/{_NUMBER}", text)
     if match is None:
         raise ConfigError(
-            f"'{text}' is no price; write US dollars per million tokens of prompts and of replies, like 0.15/0.60"
+            f"--price: '{text}' is no price; write dollars a million tokens of prompts and of replies, like 0.15/0.60"
         )
     return Price(float(match[1]) / _MILLION, float(match[2]) / _MILLION)
 
@@ -77,9 +77,10 @@ def price_of(name: str) -> Price | None:
 
 
 def price_for(name: str, said: Price | None) -> Price | None:
-    """Return the list price of a model; where it is not known, what the user `said`."""
+    """Return the price of a model: what runs here is free; else what the user `said`, else the list price."""
     listed = price_of(name)
-    return said if listed is None else listed
+    free = listed is not None and listed.prompt == listed.completion == 0
+    return listed if free or said is None else said
 
 
 def _price(entry: Any) -> Price | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import warnings
 from dataclasses import replace
 from typing import Any
 
-from calibrator.errors import ModelError, ModelMissing, ModelUnavailable
-from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.errors import ModelError, ModelMissing, ModelUnavailable, ModelUnfit
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, ChatRequest
 from calibrator.models.prices import price_of
 from calibrator.models.wire import FILTERED, TOO_LONG, refusal, reply_of, request_body, retry_after
 from calibrator.texts import digest
 
 NEEDS_LITELLM = "litellm is not installed; it comes with: pip install 'litellm>=1.83.7' 'openai<3'"
-NO_LOGPROBS = "--score-mode text or sample:5 does without them"
-DEADLINE = 600.0
+NO_DEADLINE = 86_400.0  # seconds; the deadline is kept outside, and None would be litellm's own
 
 
 class ProviderModel:
@@ -52,13 +52,13 @@ class ProviderModel:
                 self._takes = frozenset(self._litellm.get_supported_openai_params(model=self.id) or ())
                 self._structured = bool(self._litellm.supports_response_schema(model=self.id))
         if request.logprobs and not {"logprobs", "top_logprobs"} <= self._takes:
-            raise ModelError(f"{self.id} gives no log-probabilities; {NO_LOGPROBS}")
+            raise ModelUnfit(f"{self.id} gives no log-probabilities; {NEED_LOGPROBS}")
         body = request_body(request, self.id, structured=self._structured)
         if "seed" not in self._takes:
             body.pop("seed", None)
         try:
             # One policy of retries rules, and it is not litellm's.
-            answer = await self._litellm.acompletion(**body, timeout=DEADLINE, num_retries=0, max_retries=0)
+            answer = await self._litellm.acompletion(**body, timeout=NO_DEADLINE, num_retries=0, max_retries=0)
         except Exception as error:
             return self._refused_or_raise(error)
         return replace(reply_of(answer.model_dump()), cost=self._cost(answer))
@@ -87,7 +87,7 @@ class ProviderModel:
             return ChatReply("", "refused", FILTERED)
         problem = " ".join(str(error).split())[:300]
         if isinstance(error, faults.UnsupportedParamsError):
-            raise ModelError(f"{self.id} cannot be asked at the temperature wanted; choose another model ({problem})")
+            raise ModelUnfit(f"{self.id} cannot be asked at the temperature wanted; choose another model ({problem})")
         passing = (
             faults.RateLimitError,
             faults.ServiceUnavailableError,
@@ -105,8 +105,9 @@ class ProviderModel:
             raise ModelUnavailable(f"{self.id}: {problem}", wait, overload=overload, charged=charged) from None
         if isinstance(error, faults.BadRequestError) and (held := refusal(problem)):
             return held
-        mend = f"; {NO_LOGPROBS}" if "logprobs" in problem else ""
-        raise ModelError(f"{self.id}: {problem}{mend}") from None
+        if "logprobs" in problem:
+            raise ModelUnfit(f"{self.id}: {problem}; {NEED_LOGPROBS}") from None
+        raise ModelError(f"{self.id}: {problem}") from None
 
 
 def _endpoint(name: str) -> str:
@@ -119,6 +120,8 @@ def _endpoint(name: str) -> str:
 def _litellm() -> Any:
     """Return litellm, told not to fetch its price list over the network nor to print advice."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # pydantic's, about a type of litellm's own; nothing that a user could do anything about
+    warnings.filterwarnings("ignore", message=".*is using the `ReadOnly` qualifier", category=UserWarning)
     import litellm
 
     litellm.suppress_debug_info = True

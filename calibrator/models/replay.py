@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from calibrator.errors import ModelError, ModelMissing
+from calibrator.errors import ModelMissing, ModelUnfit
 from calibrator.journal import Journal
 from calibrator.models.base import ChatReply, ChatRequest, reply_from_json, request_key
 from calibrator.models.recorded import PREFIX
@@ -33,7 +33,7 @@ class ReplayModel:
         self.identity = f"replay#{digest_set(map(digest, replies))}"
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the recorded reply. Raises ModelError for a request that the journal has no whole reply to."""
+        """Return the recorded reply. Raises ModelUnfit for a request that the journal has no whole reply to."""
         problem = "the journal has no reply to this request (another prompt, item or sampling)"
         for model in self._models:
             found = self._journal.get(f"{PREFIX}{request_key(model, request)}")
@@ -42,7 +42,7 @@ class ReplayModel:
                 if reply.answers(request):
                     return replace(reply, cost=0.0, calls=0)
                 problem = "the recorded reply has no log-probabilities, which are wanted now"
-        raise ModelError(f"{self.id}: {problem}")
+        raise ModelUnfit(f"{self.id}: {problem}")
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

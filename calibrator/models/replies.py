@@ -81,6 +81,11 @@ class ReplyStore:
         self.limit = size_limit() if limit is None else limit
         self._cache: Any = None
 
+    def open(self) -> None:
+        """Make the folder if need be, and see that what is in it is ours."""
+        with self._told():
+            self._opened()
+
     def get(self, key: str) -> ChatReply | None:
         """Return the reply under a key, None if there is none."""
         with self._told():

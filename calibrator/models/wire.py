@@ -73,7 +73,8 @@ def _top(listed: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
 def token_of(text: str, logprob: float, top: Iterable[tuple[str, float]]) -> Token:
     """Return a token as replies keep it. Raises TypeError or ValueError for what is no text or no number."""
     kept = tuple((_whole(t), _bounded(p)) for t, p in top)
-    return Token(_whole(text), _bounded(logprob), kept if any(_of_a_number(t) for t, _ in kept) else ())
+    # Of others two are enough to see that the server gives alternatives at all.
+    return Token(_whole(text), _bounded(logprob), kept if any(_of_a_number(t) for t, _ in kept) else kept[:2])
 
 
 def _of_a_number(text: str) -> bool:

@@ -63,14 +63,14 @@ def show_plan(
         who = f"judge {config.model}, drafter {' + '.join(config.drafters)}, scores {config.mode.name}"
         say(console, f"models    {who}{cap}")
         tokens = f"about {plan.tokens:,} prompt tokens (letters / {LETTERS_A_TOKEN:g})"
-        say(console, f"cost      up to {plan.calls:,} calls, {tokens}; {_money(config, plan, access.price)}")
+        say(console, f"cost      up to {plan.calls:,} calls, {tokens}; {money(config, plan, access.price)}")
     for fault in prepared.faults:
         say(console, f"fault     {fault}", "red")
     for warning in prepared.warnings:
         say(console, f"warning   {warning}", "yellow")
 
 
-def _money(config: RunConfig, plan: Plan, said: Price | None) -> str:
+def money(config: RunConfig, plan: Plan, said: Price | None) -> str:
     """Return what the planned calls may cost at the price of the judge, in words; an unknown price is said."""
     price = price_for(config.model or "", said)
     if price is None:
@@ -79,7 +79,7 @@ def _money(config: RunConfig, plan: Plan, said: Price | None) -> str:
     replies = price.cost(Usage(0, plan.reply_tokens))
     halves = " at half the price" if config.batch else ""
     share = 0.5 if config.batch else 1.0
-    return f"{share * prompts:.2f} US dollars and, for replies, at most {share * replies:.2f}{halves}"
+    return f"{share * prompts:.3g} US dollars and, for replies, at most {share * replies:.3g}{halves}"
 
 
 def show_result(console: Console, result: RunResult, look: int, frozen: str, report: str) -> None:

@@ -14,6 +14,7 @@ from calibrator.cli.work import Done
 from calibrator.errors import CalibrationError, ConfigError
 from calibrator.stats.permutation import holm
 from tests.conftest import Calibrate, make_items, rated_rows
+from tests.doubles.server import serving
 
 QUICK = ("--trials", 2, "--rounds", 0, "--resamples", 100)
 Write = Callable[..., Path]
@@ -127,3 +128,17 @@ def test_real_labels_that_are_a_judges_stop_a_run(calibrate: Calibrate, real_dat
     copy.write_text(text, encoding="utf-8")
     done = calibrate("run", "-a", "cseval/relevance", "-d", copy, "--scale", "0-5", *QUICK)
     assert done.returncode == 2 and "--force" in done.stderr and "auto-cseval" in done.stderr.casefold()
+
+
+def test_one_budget_is_for_all_aspects(calibrate: Calibrate, write_csv: Write, tmp_path: Path) -> None:
+    path = write_csv(_two_aspects())
+    with serving(tmp_path / "log") as double:
+        asked = ("--model", f"{double.url}#double", "--no-cache", "--shots", 3, "--keep")
+        done = calibrate("run", "-a", "all", "-d", path, *QUICK, *asked, "--budget", "10000calls")
+        assert done.returncode == 0, done.stderr
+        needed = len(double.asked())
+        budget = needed - 20
+        done = calibrate("run", "-a", "all", "-d", path, *QUICK, *asked, "--budget", f"{budget}calls")
+        assert len(double.asked()) == needed + budget
+    assert done.returncode == 3
+    assert "Not done yet: " in done.stderr and "is spent; nothing is lost" in done.stderr

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -140,3 +141,72 @@ def test_a_server_that_is_gone_loses_nothing(folder: Path) -> None:
     assert "nothing answers at" in done.stderr.splitlines()[-1]
     assert "nothing is lost: the same command goes on with the replies that came" in done.stderr
     assert replies_in(part) == kept and not (folder / "texts.scored.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--concurrency 0", "--concurrency -3", "--rpm 0", "--rpm nan", "--tpm -4", "--timeout 0", "--timeout inf"],
+)
+def test_a_number_that_would_let_nothing_through_is_refused(folder: Path, options: str) -> None:
+    done = command(folder, *SCORE, "--model", "http://127.0.0.1:9/v1#m", *options.split())
+    assert done.returncode == 2
+    option, number = options.split()
+    assert done.stderr == f"calibrate: {option}: {number} is no number above 0\n"
+
+
+def test_a_judge_that_asks_no_model_takes_no_word_on_how_one_is_asked(folder: Path) -> None:
+    done = command(folder, "score", "texts.csv", "--rubric", "cseval/relevance", "--budget", "3calls")
+    assert done.returncode == 2
+    assert "cseval/relevance asks no model; leave out" in done.stderr
+
+
+AT_THE_END = """
+import sys
+from calibrator import load_judge
+
+judge = load_judge("judge.yaml", model=sys.argv[1])
+print(judge.score(source="a walk", output="We walk by the river."))
+"""
+
+
+def test_a_loaded_judge_is_closed_by_the_end_of_the_program(folder: Path) -> None:
+    """With the cache, whose last replies are written then."""
+    with serving(folder.parent / "log") as double:
+        program = [sys.executable, "-W", "default", "-c", AT_THE_END, f"{double.url}#double"]
+        variables = {**os.environ, "CALIBRATOR_CACHE": str(folder / "cache")}
+        for _ in range(2):
+            ended = subprocess.run(
+                program, cwd=folder, env=variables, capture_output=True, text=True, timeout=60, check=False
+            )
+            assert (ended.returncode, ended.stderr) == (0, "")
+            assert 1 <= float(ended.stdout) <= 5
+        assert len(double.asked()) == 1
+
+
+def test_a_cost_that_nobody_counted_is_not_shown_as_nothing(folder: Path) -> None:
+    with serving(folder.parent / "log", "--uncounted") as double:
+        priced = ("--model", f"{double.url}#double", "--price", "100/200")
+        done = command(folder, *SCORE, *priced)
+    assert done.returncode == 0, done.stderr
+    assert "price not known" in done.stdout
+    assert "US dollars for these and at most" in done.stdout
+
+
+def test_the_plan_counts_every_draw(folder: Path) -> None:
+    with serving(folder.parent / "log") as double:
+        model = f"{double.url}#double"
+        made = command(folder.parent, "run", *_data(folder), "--model", model, "--score-mode", "sample:3", *SMALL)
+        assert made.returncode == 0, made.stderr
+        judge = newest_run(folder.parent) / "frozen.yaml"
+        done = command(folder, "score", "texts.csv", "--rubric", judge, "--no-cache")
+    assert f"up to {3 * ROWS} calls" in done.stdout
+    assert f"{3 * ROWS} calls made" in done.stdout
+    assert "mode:sample:3" in judge.read_text()
+
+
+SMALL = ("--keep", "--no-cache", "--rounds", "0", "--trials", "1", "--shots", "3", "-q")
+
+
+def _data(folder: Path) -> tuple[str, ...]:
+    write_data(folder.parent)
+    return ("--aspect", "neutral/relevance", "--data", "data.csv")

@@ -1,7 +1,7 @@
 """A small OpenAI-compatible server that answers from its wits and counts what it is asked.
 
     python -m tests.doubles.server --log FILE [--delay 0.05] [--fail 429:0.1] [--strike hang:0.2] [--seed 7]
-        [--require-key KEY] [--tell-key] [--answers echo]
+        [--require-key KEY] [--tell-key] [--answers echo] [--uncounted]
 
 It prints the address to ask at and serves until its standard input is closed, so that it never outlives a test, however
 the test ends. Every line of the log is {"event": …, "key": …}: "asked" when a request came, "answered" once the whole
@@ -73,9 +73,11 @@ class Server:
         struck: Rates = (),
         seed: int = 0,
         tells: bool = False,
+        counts: bool = True,
     ) -> None:
         self._log, self._delay, self._required, self._tells = log, delay, required, tells
         self._faults = Faults(faults, struck, seed)
+        self._counts = counts
         self._echoes = answers == "echo"
         self._attempts: Counter[str] = Counter()
 
@@ -127,6 +129,8 @@ class Server:
         answer = _echo(body, key) if self._echoes else _completion(body, key, final)
         if "renamed" in met:
             answer["model"] = RENAMED
+        if not self._counts:
+            del answer["usage"]
         return await _send(request, 200, answer, {"Content-Type": PLAIN if "plain" in met else JSON})
 
     async def _fail(self, request: web.Request, fault: str, key: str) -> web.StreamResponse:
@@ -222,6 +226,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="draws the requests that are struck")
     parser.add_argument("--require-key", metavar="KEY")
     parser.add_argument("--tell-key", action="store_true", help="errors repeat the key that came")
+    parser.add_argument("--uncounted", action="store_true", help="answers do not say how many tokens they took")
     options = parser.parse_args()
     server = Server(
         options.log,
@@ -232,6 +237,7 @@ def main() -> None:
         struck=options.strike,
         seed=options.seed,
         tells=options.tell_key,
+        counts=not options.uncounted,
     )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(server.application()))

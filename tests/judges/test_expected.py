@@ -605,7 +605,6 @@ def test_a_real_model_without_a_schema_gives_an_expected_score_where_it_states_o
 def test_temperature_does_not_change_what_a_real_model_lists_first() -> None:
     replies = real_replies()
     for (_, _, cold), (_, _, warm) in zip(replies[::2], replies[1::2], strict=True):
-        tops = {t.tokens[0].top for t in (cold, warm)} - {
-            ()
-        }  # kept only with a digit among them; none for half a letter
+        # All are kept only with a part of a number among them.
+        tops = {t.tokens[0].top for t in (cold, warm) if len(t.tokens[0].top) > 2}
         assert len(tops) <= 1

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -400,8 +399,8 @@ def test_a_full_disk_keeps_no_reply_from_who_asked(tmp_path: Path) -> None:
             query = cached._store._opened()._sql
             query(f"PRAGMA max_page_count = {query('PRAGMA page_count').fetchone()[0]}").fetchone()
 
-        cached._writer = cached._writer or ThreadPoolExecutor(1)
-        cached._writer.submit(fill).result()  # the writer has a connection of its own
+        assert cached._thread is not None
+        await cached._thread.do(fill)  # it has a connection of its own
         replies = [await cached.complete(asking(str(n))) for n in range(5)]
         hits = cached.hits
         await cached.close()

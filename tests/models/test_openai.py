@@ -181,8 +181,13 @@ def test_another_server_may_want_the_newer_name_too(monkeypatch: pytest.MonkeyPa
     ("status", "problem", "request_", "said"),
     [
         (400, NO_TEMPERATURE, asking("x"), "it cannot be asked at temperature 0 ("),
-        (403, NO_LOGPROBS, replace(asking("x"), logprobs=5), "--score-mode text or sample:5 does without them"),
-        (400, "no logprobs here", replace(asking("x"), logprobs=5), "it gives no log-probabilities as wanted ("),
+        (
+            403,
+            NO_LOGPROBS,
+            replace(asking("x"), logprobs=5),
+            "score mode 'expected' needs them, text and sample:5 do not",
+        ),
+        (400, "no logprobs here", replace(asking("x"), logprobs=5), "it gives no log-probabilities ("),
         (403, NO_LOGPROBS, asking("x"), "the key is taken from $OPENAI_API_KEY"),
         (400, NO_SCHEMA, asking("x"), "HTTP 400: Invalid parameter"),
         (404, "The model does not exist", asking("x"), "HTTP 404: The model does not exist"),

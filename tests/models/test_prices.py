@@ -53,7 +53,7 @@ def test_a_price_may_be_nothing() -> None:
 def test_what_is_no_price(text: str) -> None:
     with pytest.raises(ConfigError, match=r"is no price; .* like 0\.15/0\.60$") as caught:
         parse_price(text)
-    assert str(caught.value).startswith(f"'{text}' ")
+    assert str(caught.value).startswith(f"--price: '{text}' ")
 
 
 @pytest.mark.parametrize("name", ["local/smollm2", "local/m.gguf", "vllm-local/org/m", "replay/runs/x"])

@@ -85,7 +85,7 @@ def test_where_there_are_no_log_probabilities_it_is_said(monkeypatch: pytest.Mon
         asyncio.run(open_model("anthropic/claude-sonnet-4-5", 1).complete(replace(asking("x"), logprobs=5)))
     message = str(caught.value)
     assert message == (
-        "anthropic/claude-sonnet-4-5 gives no log-probabilities; --score-mode text or sample:5 does without them"
+        "anthropic/claude-sonnet-4-5 gives no log-probabilities; score mode 'expected' needs them, text and sample:5 do not"
     )
     assert not caught.value.retryable
 

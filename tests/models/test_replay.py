@@ -224,6 +224,6 @@ def test_a_finished_run_is_replayed_with_no_server_running(tmp_path: Path) -> No
     assert {r["text"] for r in replies_of(again)} == {r["text"] for r in replies_of(first)}
 
     done = command(tmp_path, "run", *SEARCH, *replay, "--seed", "1", "--runs-dir", "other")
-    assert done.returncode == 1
+    assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "the journal has no reply to this request (another prompt, item or sampling)" in line
