@@ -39,9 +39,10 @@ def export(
     model: OfModel = "",
 ) -> None:
     """Write the kept replies to a file."""
-    from calibrator.models.replies import export_replies, open_store
+    from calibrator.models.replies import check_model, export_replies, open_store
 
     with open_store() as store:
+        check_model(store, model)
         typer.echo(f"{export_replies(store, out, model):,} replies in {out}")
 
 
@@ -51,9 +52,10 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Forget the kept replies."""
-    from calibrator.models.replies import open_store
+    from calibrator.models.replies import check_model, open_store
 
     with open_store() as store:
+        check_model(store, model)
         there = sum(k.replies for k in store.kept() if not model or k.model == model)
         if there and not yes:
             typer.confirm(f"Forget {there:,} replies{f' of {model}' if model else ''}?", abort=True)

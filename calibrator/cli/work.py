@@ -21,7 +21,6 @@ from calibrator.errors import BudgetSpent, ModelError, ModelUnfit, RunError
 from calibrator.judges.frozen import check_place
 from calibrator.models.build import Connections, check_price
 from calibrator.models.names import check_ready
-from calibrator.models.prices import price_for
 from calibrator.models.recorded import Spent, spent_in
 from calibrator.models.replies import cache_folder
 from calibrator.report.console import make_console, tell_aside
@@ -93,7 +92,7 @@ def see_through(
                 method = _method(config, prepared, purpose, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
                 if quiet:
-                    tell_aside([*prepared.warnings, *_unpriced(config)])
+                    tell_aside(prepared.warnings)
                 if config.model is not None and config.mode.logprobs:
                     connections.client(config.model).require_logprobs(config.mode.logprobs)
                 with live:
@@ -112,11 +111,6 @@ def see_through(
         error.args = (f"{str(error).rstrip('.')}; nothing is lost. Go on with: {_resume(run)}",)
         raise
     return Done(run.id, outcome, out, report_path)
-
-
-def _unpriced(config: RunConfig) -> list[str]:
-    unknown = config.model is not None and price_for(config.model, config.access(None).price) is None
-    return [f"the price of {config.model} is not known"] if unknown else []
 
 
 def tell(done: Done, *, quiet: bool, as_json: bool) -> None:

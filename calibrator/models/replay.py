@@ -23,7 +23,7 @@ class ReplayModel:
         given = Path(name.removeprefix("replay/")).expanduser()
         path = given / "journal.jsonl" if given.is_dir() else given
         if not path.is_file():
-            raise ModelMissing(f"{name}: there is no journal at {path}; `calibrate runs` lists the runs there are")
+            raise ModelMissing(f"{name}: there is no journal at {path}; name a run's folder, e.g. replay/runs/<id>")
         self._journal = Journal(path)
         replies = [(k, v) for k, v in self._journal.items() if k.startswith(PREFIX)]
         self._models = sorted({value["model"] for _, value in replies})

@@ -183,6 +183,12 @@ def open_store() -> Iterator[ReplyStore]:
         store.close()
 
 
+def check_model(store: ReplyStore, model: str) -> None:
+    """Raise CacheError if a model is named of which nothing is kept."""
+    if model and model not in (known := [k.model for k in store.kept()]):
+        raise CacheError(f"nothing is kept of '{model}'; those there are: {', '.join(known) or 'none'}")
+
+
 def export_replies(store: ReplyStore, out: Path, model: str = "") -> int:
     """Write the replies of a store as JSON lines and return how many there were.
 

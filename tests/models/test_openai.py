@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnavailable
-from calibrator.models.base import ChatReply, ChatRequest, Model
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, ChatRequest, Model
 from calibrator.models.openai_client import OpenAIClient
 from calibrator.models.openai_sdk import Dialect, OpenAIModel, priced
 from calibrator.models.prices import Price
@@ -185,7 +185,7 @@ def test_another_server_may_want_the_newer_name_too(monkeypatch: pytest.MonkeyPa
             403,
             NO_LOGPROBS,
             replace(asking("x"), logprobs=5),
-            "score mode 'expected' needs them, text and sample:5 do not",
+            NEED_LOGPROBS,
         ),
         (400, "no logprobs here", replace(asking("x"), logprobs=5), "it gives no log-probabilities ("),
         (403, NO_LOGPROBS, asking("x"), "the key is taken from $OPENAI_API_KEY"),

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from calibrator.errors import ModelError
-from calibrator.models.base import ChatReply, ChatRequest
+from calibrator.models.base import NEED_LOGPROBS, ChatReply, ChatRequest
 from calibrator.models.names import open_model
 from tests.models.contract import KEY, asking
 
@@ -84,9 +84,7 @@ def test_where_there_are_no_log_probabilities_it_is_said(monkeypatch: pytest.Mon
     with pytest.raises(ModelError) as caught:
         asyncio.run(open_model("anthropic/claude-sonnet-4-5", 1).complete(replace(asking("x"), logprobs=5)))
     message = str(caught.value)
-    assert message == (
-        "anthropic/claude-sonnet-4-5 gives no log-probabilities; score mode 'expected' needs them, text and sample:5 do not"
-    )
+    assert message == (f"anthropic/claude-sonnet-4-5 gives no log-probabilities; {NEED_LOGPROBS}")
     assert not caught.value.retryable
 
 
