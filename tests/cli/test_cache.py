@@ -125,7 +125,6 @@ def test_export(filled: Path) -> None:
         (("-m", B), "y\n", f"Forget 2 replies of {B}? [y/N]: ", {A: 3}),
         (("--yes",), "", "", {}),
         (("-y", "--model", A), "", "", {B: 2}),
-        (("-y", "--model", "openai/none"), "", "", {A: 3, B: 2}),
     ],
 )
 def test_clear(filled: Path, options: tuple[str, ...], said: str, asked: str, left: dict[str, int]) -> None:
@@ -133,6 +132,14 @@ def test_clear(filled: Path, options: tuple[str, ...], said: str, asked: str, le
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{asked}{5 - sum(left.values())} replies forgotten\n"
     assert kept(filled) == left
+
+
+@pytest.mark.parametrize("asked", [("clear", "-y"), ("export", "out.jsonl")])
+def test_a_model_of_which_nothing_is_kept_is_told(filled: Path, asked: tuple[str, ...]) -> None:
+    done = command(filled, *asked, "--model", "openai/none")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"calibrate: nothing is kept of 'openai/none'; those there are: {A}, {B}\n"
+    assert kept(filled) == {A: 3, B: 2} and not (filled / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize("said", ["", "n\n", "\n"], ids=["nobody there", "no", "just enter"])

@@ -143,7 +143,7 @@ def test_other_things_in_a_journal_are_no_replies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["none", "none.jsonl", "."])
 def test_no_journal(tmp_path: Path, place: str) -> None:
-    with pytest.raises(ModelMissing, match=r"there is no journal at .*; `calibrate runs` lists the runs there are$"):
+    with pytest.raises(ModelMissing, match=r"there is no journal at .*; name a run's folder, e\.g\. replay/runs/<id>$"):
         ask(tmp_path / place, asking("x"))
 
 
