@@ -13,7 +13,7 @@ from calibrator.models.base import ChatReply, ChatRequest, Model, request_key
 from calibrator.models.replies import UNUSABLE, ReplyStore
 from calibrator.models.thread import Thread
 
-MOST_WAITING = 1_000  # replies that wait to be written
+MOST_WAITING, GATHER = 1_000, 0.05  # replies that wait to be written, and seconds in which they gather
 
 
 class Cached:
@@ -93,6 +93,8 @@ class Cached:
     async def _write_all(self) -> None:
         """Write what came since the last time, until nothing did."""
         while self._batch and self._thread is not None:
+            if self._arrived is not None:
+                await asyncio.sleep(GATHER)  # many rows at once take half as long
             batch, self._batch = self._batch, []
             written, self._written = self._written, asyncio.Event()
             try:
