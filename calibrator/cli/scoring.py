@@ -90,7 +90,7 @@ def _plan(judge: LoadedJudge, rows: int, said: Price | None) -> str:
     asked, mode = judge.frozen.judge.asked, parse_mode(judge.mode)
     calls = rows * mode.draws + bool(mode.logprobs)
     tokens = calls * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
-    model = asked.model if asked else ""
+    model = judge.id.partition("@")[2]
     price = price_for(model, said)
     cost = f"the price of {model} is not known (--price gives it)"
     if price is not None:

@@ -40,6 +40,8 @@ _OBJECT = re.compile(r"\{\s*+([\"'])")  # begins with a key, which braces in pro
 _TOKENS = {  # strings are passed whole, so that nothing in them counts; one that is not closed runs to the end
     q: re.compile(rf"{q}(?P<inside>(?:[^{q}\\]|\\.)*+)(?P<close>{q}?)|[{{}}\[\]]", re.S) for q in "\"'"
 }
+# int() refuses very long numbers, so all become floats; pairs are kept, as a key may stand there twice.
+_DECODER = json.JSONDecoder(strict=False, parse_int=float, parse_constant=str, object_pairs_hook=tuple)
 _COLON = re.compile(r"\s*+:\s*+")  # makes the string before it a key
 _UNQUOTED = re.compile(r"[^\"'{}\[\]\n]*")  # a broken object's bare value, up to whatever ends it
 _REFUSAL = re.compile(  # how a refusal begins
@@ -144,9 +146,7 @@ def _values(found: _Object, reader: Reader, cut_off: bool) -> list[Value]:
     if not found.closed:
         return _broken(found, reader, cut_off)
     try:
-        # int() refuses very long numbers, so all become floats; pairs are kept, as a key may stand there twice.
-        options: dict[str, Any] = {"parse_int": float, "parse_constant": str, "object_pairs_hook": tuple}
-        return list(_valid(json.loads(found.text[found.start : found.end], strict=False, **options), reader))
+        return list(_valid(_DECODER.decode(found.text[found.start : found.end]), reader))
     except (ValueError, RecursionError):
         return _broken(found, reader, cut=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -106,11 +107,16 @@ def request_key(identity: str, request: ChatRequest) -> str:
 
     What a reply is read for has no part in it: neither `logprobs` nor a score mode.
     """
-    sampling = request.sampling
     said = [[m.role, len(m.content)] for m in request.messages]  # the lengths tell the texts apart that follow
-    drawn = [sampling.temperature, sampling.max_tokens, sampling.seed, request.sample, request.schema]
-    whole = _text([identity, said, drawn]) + "".join(m.content for m in request.messages)
+    drawn = _drawn(request.sampling, request.sample, request.schema)
+    whole = "".join((_text([identity, said]), drawn, *(m.content for m in request.messages)))
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@functools.lru_cache(maxsize=256)
+def _drawn(sampling: Sampling, sample: int, schema: str | None) -> str:
+    """Return what is the same for thousands of requests as it stands in their keys."""
+    return _text([sampling.temperature, sampling.max_tokens, sampling.seed, sample, schema])
 
 
 _text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -88,9 +88,11 @@ class ReplyStore:
 
     def get(self, key: str) -> ChatReply | None:
         """Return the reply under a key, None if there is none."""
-        with self._told():
+        try:
             reply: ChatReply | None = self._opened().get(key)
             return reply
+        except (*UNUSABLE, _timeout()) as error:
+            raise self._trouble(error) from None
 
     def put(self, replies: Iterable[tuple[str, str, ChatReply]]) -> None:
         """Keep replies, given as key, identity of the model and reply; all of them or, after an error, none.
@@ -152,16 +154,17 @@ class ReplyStore:
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
         """Say in one line what is the matter with the store."""
-        timeout = _timeout()
         try:
             yield
-        except (sqlite3.Error, OSError, timeout) as error:
-            what = "another process holds it" if isinstance(error, timeout) else str(error)
-            damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
-            mend = f", {_remove(self.folder)} makes room for a new one" if damaged else ""
-            raise CacheError(
-                f"{self.folder}: the cache of replies cannot be used ({what}); --no-cache goes on without it{mend}"
-            ) from None
+        except (*UNUSABLE, _timeout()) as error:
+            raise self._trouble(error) from None
+
+    def _trouble(self, error: Exception) -> CacheError:
+        what = "another process holds it" if isinstance(error, _timeout()) else str(error)
+        damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        mend = f", {_remove(self.folder)} makes room for a new one" if damaged else ""
+        problem = f"the cache of replies cannot be used ({what})"
+        return CacheError(f"{self.folder}: {problem}; --no-cache goes on without it{mend}")
 
 
 def _timeout() -> type[Exception]:
