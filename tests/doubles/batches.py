@@ -27,8 +27,6 @@ import asyncio
 import contextlib
 import json
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -39,7 +37,6 @@ from aiohttp import web
 
 from tests.doubles.server import (
     CONTEXT,
-    ROOT,
     TOO_LONG,
     Double,
     Server,
@@ -51,6 +48,7 @@ from tests.doubles.server import (
     _unwelcome,
     chance,
     key_of,
+    started,
 )
 
 COURSE = ("validating", "in_progress", "finalizing", "completed")
@@ -262,22 +260,8 @@ class Batches(Double):
 @contextlib.contextmanager
 def serving_batches(log: Path, *arguments: str) -> Iterator[Batches]:
     """Run the server, with arguments as on its command line, in a process of its own."""
-    command = [sys.executable, "-m", "tests.doubles.batches", "--log", str(log.absolute()), *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            url = process.stdout.readline().strip()
-            if not url:
-                raise RuntimeError("the server did not start; what it said is in the captured output")
-            yield Batches(url, log, process)
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+    with started("tests.doubles.batches", log, *arguments) as (url, process):
+        yield Batches(url, log, process)
 
 
 if __name__ == "__main__":

@@ -269,9 +269,9 @@ class Double:
 
 
 @contextlib.contextmanager
-def serving(log: Path, *arguments: str) -> Iterator[Double]:
-    """Run the server, with arguments as on its command line, in a process of its own."""
-    command = [sys.executable, "-m", "tests.doubles.server", "--log", str(log.absolute()), *arguments]
+def started(module: str, log: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run a double's module in a process of its own; yield where it is, and the process."""
+    command = [sys.executable, "-m", module, "--log", str(log.absolute()), *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -279,7 +279,7 @@ def serving(log: Path, *arguments: str) -> Iterator[Double]:
             url = process.stdout.readline().strip()
             if not url:
                 raise RuntimeError("the server did not start; what it said is in the captured output")
-            yield Double(url, log, process)
+            yield url, process
         finally:
             process.stdin.close()
             try:
@@ -287,6 +287,13 @@ def serving(log: Path, *arguments: str) -> Iterator[Double]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+@contextlib.contextmanager
+def serving(log: Path, *arguments: str) -> Iterator[Double]:
+    """Run the server, with arguments as on its command line, in a process of its own."""
+    with started("tests.doubles.server", log, *arguments) as (url, process):
+        yield Double(url, log, process)
 
 
 if __name__ == "__main__":
