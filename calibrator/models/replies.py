@@ -246,7 +246,9 @@ def _open(folder: Path, limit: int) -> Any:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _inspect(folder, set(DEFAULT_SETTINGS), set(METADATA))
     # All settings are given, since diskcache would take from the database what is not.
-    ours = {"size_limit": limit, "eviction_policy": "least-recently-stored", "statistics": 0}
+    # Else the whole file would come to lie in memory, where a reply is looked up once.
+    kept = {"sqlite_cache_size": 2**10, "sqlite_mmap_size": 0}
+    ours = {"size_limit": limit, "eviction_policy": "least-recently-stored", "statistics": 0, **kept}
     return Cache(str(folder), timeout=PATIENCE, disk=JsonText, **{**DEFAULT_SETTINGS, **ours})
 
 
