@@ -18,11 +18,11 @@ from calibrator.criteria import VERSION
 from calibrator.dataset import Dataset, rated_items
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.errors import ConfigError, DataError, RunError
+from calibrator.models.rate import LETTERS_A_TOKEN
 from calibrator.prompts import draft_prompt, item_texts, prompts_digest, score_prompt
 from calibrator.split import Split, refuse_overlap, split_items
 from calibrator.texts import digest
 
-LETTERS_A_TOKEN = 4.0  # what English takes with most tokenisers
 STEPS_TAKEN = ("x" * 150,) * 6  # steps of an average rubric
 
 

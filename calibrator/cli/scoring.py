@@ -11,7 +11,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from calibrator.calibration.prepare import LETTERS_A_TOKEN
 from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
@@ -21,6 +20,7 @@ from calibrator.judges.modes import parse_mode
 from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
 from calibrator.models.prices import Price, price_for
+from calibrator.models.rate import LETTERS_A_TOKEN
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import make_console, say, tell_aside

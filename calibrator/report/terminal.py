@@ -20,11 +20,12 @@ from rich.table import Column, Table
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import Method
-from calibrator.calibration.prepare import LETTERS_A_TOKEN, Plan, Prepared
+from calibrator.calibration.prepare import Plan, Prepared
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import RunResult
 from calibrator.export import number_of
 from calibrator.models.prices import Price, price_for
+from calibrator.models.rate import LETTERS_A_TOKEN
 from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import say
