@@ -38,7 +38,7 @@ from calibrator.calibration.result import CALIBRATED, RunResult, SystemFigures, 
 from calibrator.catalog import open_source
 from calibrator.evaluation.agreement import compare
 from calibrator.judges.criteria import CriteriaJudge
-from calibrator.judges.frozen import Figure
+from calibrator.judges.frozen_parts import Figure
 from calibrator.records import Failure, Item, Judgment, Rubric, Verdict
 from calibrator.stats.resampling import Interval
 from calibrator.store import Ledger, create_run

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "calibrator"
 LAYERS = (
     "errors validation texts resources records lexicon reading measurements codec aspects stats tables cells columns "
     "dataset download catalog audit split files journal store prompts models criteria judges drafting evaluation "
-    "calibration export report cli"
+    "calibration comparison export report cli"
 ).split()
 STEPS = "draft score select stop refine refit validate freeze".split()
 

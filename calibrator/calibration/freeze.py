@@ -8,7 +8,8 @@ from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import Contender
 from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.result import Side
-from calibrator.judges.frozen import Figures, FrozenJudge, Origin, VerdictFile, judge_file, step_files
+from calibrator.judges.frozen import FrozenJudge, judge_file, step_files
+from calibrator.judges.frozen_parts import Figures, Origin, VerdictFile
 
 
 def freeze(

@@ -33,7 +33,8 @@ from calibrator.evaluation.curve import SIZES, labels_used
 from calibrator.evaluation.gate import gate
 from calibrator.journal import Journal
 from calibrator.judges.base import Judge
-from calibrator.judges.frozen import FrozenJudge, VerdictFile
+from calibrator.judges.frozen import FrozenJudge
+from calibrator.judges.frozen_parts import VerdictFile
 from calibrator.records import Candidate, Item, Judgment
 from calibrator.store import Ledger, Run
 

@@ -26,7 +26,8 @@ from calibrator.calibration.result import (
 )
 from calibrator.calibration.search import Search, gains_by_move
 from calibrator.evaluation.agreement import failures_of
-from calibrator.judges.frozen import VerdictFile, step_files
+from calibrator.judges.frozen import step_files
+from calibrator.judges.frozen_parts import VerdictFile
 from calibrator.models.recorded import spent_in
 from calibrator.records import Candidate, Item
 

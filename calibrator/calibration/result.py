@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from calibrator.aspects import AspectFile
 from calibrator.evaluation.agreement import Agreement, Comparison
-from calibrator.judges.frozen import Figure, StepFile, VerdictFile
+from calibrator.judges.frozen_parts import Figure, StepFile, VerdictFile
 from calibrator.stats.resampling import Interval
 
 CALIBRATED = "calibrated"  # the name of the judge that the search led to, in every comparison

@@ -17,7 +17,8 @@ def export(
     from calibrator.errors import ConfigError
     from calibrator.export import EXPORTS
     from calibrator.files import write_whole
-    from calibrator.judges.frozen import find_frozen, read_frozen
+    from calibrator.judges.frozen import read_frozen
+    from calibrator.judges.places import find_frozen
 
     if to not in EXPORTS:
         raise ConfigError(f"--to: '{to}' is none of {', '.join(EXPORTS)}")

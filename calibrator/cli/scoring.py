@@ -15,8 +15,9 @@ from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.judges.build import LoadedJudge, load_judge
-from calibrator.judges.frozen import find_frozen, read_frozen
+from calibrator.judges.frozen import read_frozen
 from calibrator.judges.modes import parse_mode
+from calibrator.judges.places import find_frozen
 from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
 from calibrator.models.prices import Price, price_for

@@ -18,7 +18,7 @@ from calibrator.calibration.progress import Progress, Silent
 from calibrator.calibration.purpose import NEW_SYSTEMS, Purpose, purpose_of
 from calibrator.cli.options import INTERRUPTED
 from calibrator.errors import BudgetSpent, ModelError, ModelUnfit, RunError
-from calibrator.judges.frozen import check_place
+from calibrator.judges.places import check_place
 from calibrator.models.build import Connections, check_price
 from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from calibrator.judges.frozen import FrozenJudge, StepFile, dump
+from calibrator.judges.frozen import FrozenJudge, dump
+from calibrator.judges.frozen_parts import StepFile
 from calibrator.judges.wording import in_words, weight_in_words, worth
 from calibrator.prompts import MARK, score_prompt
 from calibrator.records import Rubric

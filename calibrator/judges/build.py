@@ -12,9 +12,10 @@ from calibrator.criteria import VERSION
 from calibrator.errors import ConfigError, InputError, RubricError, ScoringFailed
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import ID, CriteriaJudge
-from calibrator.judges.frozen import FrozenJudge, find_frozen, read_frozen
+from calibrator.judges.frozen import FrozenJudge, read_frozen
 from calibrator.judges.llm import METHOD, LLMJudge
 from calibrator.judges.modes import parse_mode
+from calibrator.judges.places import find_frozen
 from calibrator.models.base import Sampling
 from calibrator.models.build import Access, Connections
 from calibrator.models.names import check_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrator.calibration.result import RunResult, SystemFigures
 from calibrator.evaluation.gate import FEWEST_GROUPS
 from calibrator.export import number_of
-from calibrator.judges.frozen import Figure
+from calibrator.judges.frozen_parts import Figure
 from calibrator.report.console import told_p
 
 FEW_GROUPS = 20

@@ -18,7 +18,8 @@ from calibrator.calibration.validate import beats, best_baseline
 from calibrator.evaluation.aim import Aim
 from calibrator.files import read_lines
 from calibrator.judges.build import load_judge
-from calibrator.judges.frozen import Figure, FrozenJudge, read_frozen
+from calibrator.judges.frozen import FrozenJudge, read_frozen
+from calibrator.judges.frozen_parts import Figure
 from calibrator.records import Item, Judgment, Stopped
 from calibrator.split import Sealed
 from calibrator.store import create_run

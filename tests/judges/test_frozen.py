@@ -11,7 +11,8 @@ import calibrator
 from calibrator import criteria
 from calibrator.errors import RubricError, ScoringFailed
 from calibrator.judges.build import load_judge
-from calibrator.judges.frozen import FrozenJudge, find_frozen, read_frozen
+from calibrator.judges.frozen import FrozenJudge, read_frozen
+from calibrator.judges.places import find_frozen
 from calibrator.reading import Reading
 from calibrator.records import Item
 from calibrator.resources import folder
