@@ -21,6 +21,8 @@ from calibrator.validation import checked, first_fault, load_yaml
 Objective = Literal["spearman", "kendall", "pearson", "mae"]
 Protocol = Literal["default", "paper"]
 Select = Literal["race", "full"]
+ScoreMapKind = Literal["identity", "linear", "ordinal", "isotonic", "auto"]
+OptimizerName = Literal["dspy-gepa", "dspy-mipro"]
 SPELT = {"purpose": "for"}  # options that are called otherwise
 CRITERIA = "criteria"
 # How models are asked; these settings are for models only.
@@ -40,8 +42,9 @@ class ColumnNames(BaseModel):
     id: str | None = None
     score: tuple[str, ...] = ()
     inputs: dict[str, str] = {}
+    recorded: tuple[str, ...] = ()
 
-    @field_validator("score", mode="before")
+    @field_validator("score", "recorded", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
@@ -57,6 +60,7 @@ class ColumnNames(BaseModel):
             identifier=self.id or known.identifier,
             score=self.score or known.score,
             inputs={**known.inputs, **self.inputs},
+            recorded=self.recorded or known.recorded,
         )
 
 
@@ -69,8 +73,10 @@ class RunConfig(BaseModel):
     `top_k` are refined `refinements` times each, in at most `rounds` rounds. `inputs` are digests of what the run
     depends on besides, filled in when it starts. `select` says whether candidates are raced or all scored on all of
     dev, `purpose` (`--for`) what the judge is for, `keep` that the rubric is handed over even where it does not beat
-    the best baseline on dev. `force` lets data pass in which the audit found grave faults. `score_mode` says how a
-    score is got from replies (see `judges.modes`), `model_arg` what the engine of vllm-local/ is told. The rest of
+    the best baseline on dev, `map` what kind of score map it is given (see `stats.mapping`). `force` lets data pass in
+    which the audit found grave faults. `score_mode` says how a score is got from replies (see `judges.modes`),
+    `optimizer` searches for the rubric in place of our own search (see `calibration.optimizers`) within the judgments
+    and proposals that ours would take at most, `model_arg` what the engine of vllm-local/ is told. The rest of
     `ACCESS`, and `cache`, change what a run costs and how long it takes, and not what it finds.
     """
 
@@ -91,10 +97,12 @@ class RunConfig(BaseModel):
     select: Select = "race"
     purpose: Literal["new-sources", "new-systems"] | None = None
     keep: bool = False
+    map: ScoreMapKind = "identity"
     force: bool = False
     seed: int = Field(default=0, ge=0)
     model: str | None = None
     drafter: str | None = None
+    optimizer: OptimizerName | None = None
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     draft_tokens: int = Field(default=DRAFT_TOKENS, ge=1)
     score_mode: str = TextMode.name
@@ -173,6 +181,7 @@ def check_models(config: RunConfig) -> None:
     """Raise ConfigError if judge and drafter do not go together, or one of them is named wrongly."""
     for name in (*((config.model,) if config.model else ()), *(d for d in config.drafters if d != CRITERIA)):
         check_name(name)
+    _check_optimizer(config)
     if config.model is None:
         writers = [d for d in config.drafters if d != CRITERIA]
         if writers:
@@ -182,6 +191,9 @@ def check_models(config: RunConfig) -> None:
             if getattr(config, field) != RunConfig.model_fields[field].get_default():
                 option = f"--{field.replace('_', '-')}"
                 raise ConfigError(f"{option}: the embedded judge asks no model; name one: --model openai/gpt-4o-mini")
+    if config.model is None and config.protocol == "paper" and config.map != "identity":
+        problem = "under the paper's protocol the embedded judge is fitted to the very items a map would be fitted to"
+        raise ConfigError(f"--map: {problem}; leave one of the two out")
     check_arguments((config.model or "", *config.drafters), config.model_arg)
     if len(set(config.drafters)) < len(config.drafters):
         raise ConfigError(f"--drafter: '{config.drafter}' names one twice")
@@ -191,6 +203,18 @@ def check_models(config: RunConfig) -> None:
         if name != CRITERIA and not name.startswith("openai/"):
             raise ConfigError(f"--batch: {name or 'the embedded judge'} has no Batch API; it is for openai/<model>")
     _ = config.access(None), config.mode  # say what is wrong with them
+
+
+def _check_optimizer(config: RunConfig) -> None:
+    """Raise ConfigError if an optimizer of DSPy's does not go with the rest."""
+    if config.optimizer is None:
+        return
+    if config.model is None:
+        raise ConfigError("--optimizer: it betters what a model is told; name one: --model openai/gpt-4o-mini")
+    if config.protocol == "paper":
+        raise ConfigError("--optimizer: --protocol paper has a search of its own; leave one of them out")
+    if CRITERIA in config.drafters or len(config.drafters) > 1:
+        raise ConfigError(f"--optimizer: DSPy asks one model for instructions, not '{config.drafter}'")
 
 
 def anchored(config: RunConfig) -> RunConfig:

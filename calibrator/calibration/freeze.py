@@ -10,6 +10,7 @@ from calibrator.calibration.prepare import Prepared
 from calibrator.calibration.result import Side
 from calibrator.judges.frozen import FrozenJudge, judge_file, step_files
 from calibrator.judges.frozen_parts import Figures, Origin, VerdictFile
+from calibrator.judges.mapped import MapFile
 
 
 def freeze(
@@ -21,6 +22,7 @@ def freeze(
     dev: Side,
     test: Side,
     verdict: VerdictFile,
+    score_map: MapFile | None = None,
 ) -> FrozenJudge:
     """Return the frozen judge. It holds no item text, no time and no path: the same run gives the same file."""
     dataset, split = prepared.dataset, prepared.split
@@ -46,6 +48,7 @@ def freeze(
         dev=_figures(dev, verdict.handed_over),
         test=_figures(test, verdict.handed_over),
         verdict=verdict,
+        map=score_map,
     ).hashed()
 
 

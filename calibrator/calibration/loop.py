@@ -2,7 +2,7 @@
 
 What the search and the one look give passes through the journal before it is used; a resumed run replays it, works out
 the rest anew, and ends in the same result. Everything that is chosen is chosen on train and dev: the winner, its refit,
-the best baseline, and whether the rubric or that baseline is handed over.
+the best baseline, whether the rubric or that baseline is handed over, and the score map of what is.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrator.calibration.config import RunConfig
+from calibrator.calibration.config import CRITERIA, RunConfig
 from calibrator.calibration.freeze import freeze
+from calibrator.calibration.mapping import JudgeMap, find_map, map_file
 from calibrator.calibration.method import Contender, Method
 from calibrator.calibration.outcome import Choice, run_result
 from calibrator.calibration.prepare import Prepared
@@ -31,6 +32,7 @@ from calibrator.evaluation.agreement import failures_of, scores_of
 from calibrator.evaluation.aim import Aim
 from calibrator.evaluation.curve import SIZES, labels_used
 from calibrator.evaluation.gate import gate
+from calibrator.evaluation.mapping import By
 from calibrator.journal import Journal
 from calibrator.judges.base import Judge
 from calibrator.judges.frozen import FrozenJudge
@@ -64,12 +66,11 @@ def calibrate(
     (the run's own, opened here unless the models of `method` write to it already). Raises CalibrationError if no rubric
     may be handed over, and what the models of `method` raise.
     """
-    known = prepared.split.train + prepared.split.dev
-    sides = (known, known) if config.protocol == "paper" else (prepared.split.train, prepared.split.dev)
     journal = run.journal() if journal is None else journal
-    aim = Aim(config.objective, purpose.share)
-    search = Search(prepared, config, method, aim, journal, progress or Silent(), *sides)
-    choice = _choose(search, search.run(), known)
+    search = _search(prepared, config, method, purpose.share, journal, progress)
+    known, best = prepared.split.train + prepared.split.dev, search.run()
+    choice = _choose(search, best, known)
+    choice = replace(choice, map=_map(search, choice, best, known))
 
     def enter_look() -> int:
         return ledger.look(prepared.split.test.digest, prepared.split.digest, run.id)
@@ -81,10 +82,39 @@ def calibrate(
     test = Validation.model_validate(journal.once("validated", look))
     verdict = _verdict(choice, test, config.objective, prepared.faults)
     frozen = freeze(
-        prepared, config, choice.handed_over, method.drafter, choice.winner.name, choice.dev, test.side, verdict
+        prepared,
+        config,
+        choice.handed_over,
+        method.drafter,
+        choice.winner.name,
+        choice.dev,
+        test.side,
+        verdict,
+        map_file(choice.map),
     )
     search.progress.advance(0)
     return Outcome(run_result(search, choice, test, verdict, frozen.content_hash), frozen, enter_look())
+
+
+def choose(
+    prepared: Prepared, config: RunConfig, method: Method, journal: Journal, progress: Progress | None = None
+) -> tuple[Choice, tuple[Candidate, ...]]:
+    """Return what a calibration for new sources comes to, and the best candidates; it looks at no test side.
+
+    Raises as `calibrate` does.
+    """
+    search = _search(prepared, config, method, 0.0, journal, progress)
+    best = search.run()
+    return _choose(search, best, prepared.split.train + prepared.split.dev), tuple(best)
+
+
+def _search(
+    prepared: Prepared, config: RunConfig, method: Method, share: float, journal: Journal, progress: Progress | None
+) -> Search:
+    """Return the search that is to be made; in the paper's protocol train and dev are one."""
+    known = prepared.split.train + prepared.split.dev
+    sides = (known, known) if config.protocol == "paper" else (prepared.split.train, prepared.split.dev)
+    return Search(prepared, config, method, Aim(config.objective, share), journal, progress or Silent(), *sides)
 
 
 def _choose(search: Search, best: Sequence[Candidate], known: Sequence[Item]) -> Choice:
@@ -110,17 +140,53 @@ def _choose(search: Search, best: Sequence[Candidate], known: Sequence[Item]) ->
     )
 
 
+def _map(search: Search, choice: Choice, best: Sequence[Candidate], known: Sequence[Item]) -> JudgeMap | None:
+    """Return the score map of what is handed over, None if none is wanted.
+
+    What is fitted to ratings is fitted anew without each fold of train and dev. A model's judge is not fitted, and its
+    map is fitted on dev, where its verdicts are known already: a map costs no call.
+    """
+    method, config, aspect = search.method, search.config, search.prepared.aspect
+    if config.map == "identity":
+        return None
+
+    def refitted(items: Sequence[Item]) -> Judge:
+        return method.judge(refit(method.refit, aspect, best, items, config.seed))
+
+    def rebased(items: Sequence[Item]) -> Judge:
+        return method.baselines(items)[choice.over].judge
+
+    fitted = choice.handed_over.kind == CRITERIA if choice.fell_back else method.refit is not None
+    remade = None if not fitted else rebased if choice.fell_back else refitted
+    items = search.dev if remade is None else known
+    search.progress.phase("fitting the score map", 1, len(items))
+    seed, by = seed_for(config.seed, "map"), _by(config.objective)
+    found = find_map(choice.name, choice.handed_over.judge, remade, items, aspect.scale, config.map, seed, by)
+    search.progress.advance(0)
+    return found
+
+
+def _by(objective: str) -> By:
+    return "mae" if objective == "mae" else "rmse"
+
+
 def _looks(search: Search, choice: Choice, purpose: Purpose, known: Sequence[Item]) -> Looks:
     calibrated, winner = choice.calibrated, choice.winner.rubric
+    judges = {CALIBRATED: calibrated.judge} | {name: c.judge for name, c in choice.others.items()}
+    signature = signed("test", calibrated.judge, calibrated.rubric)
+    if choice.map is not None:
+        judges[choice.map.name] = choice.map.mapped
+        signature += choice.map.signed
     return Looks(
-        judges={CALIBRATED: calibrated.judge} | {name: c.judge for name, c in choice.others.items()},
+        judges=judges,
         winner=calibrated.judge if winner == calibrated.rubric else search.method.judge(winner),
-        signed=signed("test", calibrated.judge, calibrated.rubric),
+        signed=signature,
         purpose=purpose,
         without=_without(search, purpose, known),
         by_labels=_by_labels(search, known),
         objective=search.config.objective,
         resamples=search.config.resamples,
+        map=choice.map,
     )
 
 

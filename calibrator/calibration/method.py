@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from calibrator.aspects import Aspect
 from calibrator.calibration.config import CRITERIA, RunConfig
+from calibrator.calibration.optimizers.base import Optimizer
+from calibrator.calibration.optimizers.dspy_search import DspyOptimizer
 from calibrator.criteria import Measured
 from calibrator.drafting.base import Drafter
 from calibrator.drafting.baselines import constant, length_only, uncalibrated
@@ -20,11 +22,13 @@ from calibrator.judges.modes import SAMPLE_TEMPERATURE
 from calibrator.judges.wording import in_words
 from calibrator.models.base import Sampling
 from calibrator.models.build import Connections
+from calibrator.models.names import levels
 from calibrator.prompts import score_prompt
 from calibrator.records import Item, Rubric, Verdict
 
 UNCALIBRATED, ZERO_SHOT, LENGTH, CONSTANT = "uncalibrated", "zero-shot", "length only", "constant"
 FRACTIONS, COUNTS = (0.5, 0.75, 1.0), (3.0, 5.0, 8.0)
+THREADS = 32  # of DSPy, which judges an item in each
 
 Refit = Callable[[Aspect, Sequence[Rubric], Sequence[Item], int], Rubric]
 
@@ -46,6 +50,7 @@ class Method:
     to beat by name, those that are fitted on the items it is given; the first, `start`, has seen no rating. Where a
     rubric is fitted, `refit` fits the best of a search to more items after the choice, and `fresh` repeats the fit
     without any search, on other items. `worded` says that the judge reads the sentences of a rubric, not its measures.
+    An `optimizer` searches in place of drafters and refiner, which then only say how much it may spend.
     """
 
     name: str
@@ -57,11 +62,12 @@ class Method:
     refit: Refit | None = None
     fresh: Callable[[Sequence[Item]], Rubric] | None = None
     worded: bool = False
+    optimizer: Optimizer | None = None
 
     @property
     def drafter(self) -> str:
         """Who drafts, as it stands in signatures."""
-        return " + ".join(drafter.id for drafter, _ in self.drafters)
+        return self.optimizer.id if self.optimizer else " + ".join(drafter.id for drafter, _ in self.drafters)
 
 
 def embedded(
@@ -143,7 +149,23 @@ def with_model(
 
     models = [d for d, _ in drafters if isinstance(d, LLMDrafter)]
     refiner = models[0] if models else drafters[0][0]
-    return Method(METHOD, tuple(drafters), refiner, judge, ZERO_SHOT, baselines, worded=True)
+    optimizer = _optimizer(config, aspect, roles, judge, connections)
+    return Method(METHOD, tuple(drafters), refiner, judge, ZERO_SHOT, baselines, worded=True, optimizer=optimizer)
+
+
+def _optimizer(
+    config: RunConfig,
+    aspect: Aspect,
+    roles: Sequence[str],
+    judge: Callable[[Rubric], Judge],
+    connections: Connections,
+) -> Optimizer | None:
+    """Return the optimizer that the configuration wants in place of our search."""
+    if config.optimizer is None or config.model is None:
+        return None
+    threads = min(THREADS, levels(config.model, config.concurrency)[0])
+    client = connections.client(config.drafters[0])
+    return DspyOptimizer(config.optimizer, aspect, tuple(roles), judge, client, config.draft_tokens, threads)
 
 
 def _sizes(config: RunConfig, name: str) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
+from calibrator.calibration.mapping import JudgeMap, map_part
 from calibrator.calibration.method import Contender
 from calibrator.calibration.result import (
     CALIBRATED,
@@ -39,8 +40,8 @@ class Choice:
     """What was chosen without the test side.
 
     The search's `winner` and what became of it, the judge `calibrated`; `others`, the baselines; `over`, the best of
-    them on `dev`, where all were compared; whether it takes the rubric's place (`fell_back`); and the baselines that
-    were `left_out`, with their failures by reason.
+    them on `dev`, where all were compared; whether it takes the rubric's place (`fell_back`); the baselines that
+    were `left_out`, with their failures by reason; and, if one was wanted, the score `map` of what is handed over.
     """
 
     winner: Candidate
@@ -50,6 +51,12 @@ class Choice:
     fell_back: bool
     dev: Side
     left_out: dict[str, dict[str, int]]
+    map: JudgeMap | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the judge that is frozen."""
+        return self.over if self.fell_back else CALIBRATED
 
     @property
     def handed_over(self) -> Contender:
@@ -101,6 +108,7 @@ def run_result(search: Search, choice: Choice, test: Validation, verdict: Verdic
         best_baseline=choice.over,
         left_out=choice.left_out,
         verdict=verdict,
+        map=map_part(choice.map, test.map) if choice.map and test.map else None,
         content_hash=content_hash,
     )
 

@@ -145,11 +145,7 @@ def rated_aspects(config: RunConfig) -> tuple[str, ...]:
 
 def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
     """Return the most drafts, refinements, judgments and prompt tokens that the run will take."""
-    drafts = sum(len(sizes) for _, sizes in method.drafters) * config.trials
-    rounds = 1 if config.protocol == "paper" else config.rounds
-    each = config.trials if config.protocol == "paper" else config.refinements
-    refinements = rounds * config.top_k * each if method.refiner.moves else 0
-    judgments = _search_judgments(config, prepared, drafts, rounds, refinements)
+    drafts, refinements, judgments = search_plan(config, prepared, method)
     if not method.worded:
         return Plan(drafts, refinements, judgments, None)
     # The zero-shot judge on dev; it and the calibrated one on test, and those chosen without a system.
@@ -165,6 +161,15 @@ def plan(config: RunConfig, prepared: Prepared, method: Method) -> Plan:
         asked + written,
         asked * config.max_tokens + written * config.draft_tokens,
     )
+
+
+def search_plan(config: RunConfig, prepared: Prepared, method: Method) -> tuple[int, int, int]:
+    """Return the most drafts, refinements and judgments that the search alone takes."""
+    drafts = sum(len(sizes) for _, sizes in method.drafters) * config.trials
+    rounds = 1 if config.protocol == "paper" else config.rounds
+    each = config.trials if config.protocol == "paper" else config.refinements
+    refinements = rounds * config.top_k * each if method.refiner.moves else 0
+    return drafts, refinements, _search_judgments(config, prepared, drafts, rounds, refinements)
 
 
 def _search_judgments(config: RunConfig, prepared: Prepared, drafts: int, rounds: int, refinements: int) -> int:

@@ -6,10 +6,12 @@ It holds no time, no run id and no look number: the same configuration, data and
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from calibrator.aspects import AspectFile
+from calibrator.calibration.map_parts import MapPart, MapTest, without_no_map
 from calibrator.evaluation.agreement import Agreement, Comparison
 from calibrator.judges.frozen_parts import Figure, StepFile, VerdictFile
 from calibrator.stats.resampling import Interval
@@ -110,13 +112,21 @@ class CurvePoint(_Part):
 
 
 class Validation(_Part):
-    """All that one look at the test side gave; `winner` is the objective of the rubric as it was chosen on dev."""
+    """All that one look at the test side gave; `winner` is the objective of the rubric as it was chosen on dev.
+
+    `map` is there where a score map was asked for.
+    """
 
     side: Side
     winner: float | None
     systems: SystemsPart
     ceiling: CeilingPart | None
     curve: tuple[CurvePoint, ...]
+    map: MapTest | None = None
+
+    @model_serializer(mode="wrap")
+    def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_no_map(usual(self))
 
 
 class SpentPart(_Part):
@@ -205,7 +215,7 @@ class RunResult(_Part):
     `judgments` are those of the search, `judgments_full` what scoring every candidate on all of dev would have taken.
     `optimism` is the objective of the winner on dev, where it was chosen, less that of the same rubric on test (for mae
     the other way round), so that more is more rosy. `rubric` is
-    what was handed over, `rejected` the calibrated one where that is another.
+    what was handed over, `rejected` the calibrated one where that is another; `map` its score map, if one was wanted.
     """
 
     calibrator: str
@@ -242,7 +252,12 @@ class RunResult(_Part):
     best_baseline: str
     left_out: dict[str, dict[str, int]]
     verdict: VerdictFile
+    map: MapPart | None = None
     content_hash: str
+
+    @model_serializer(mode="wrap")
+    def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_no_map(usual(self))
 
 
 def figure(interval: Interval) -> Figure:

@@ -17,7 +17,8 @@ from typing import TypeVar
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.draft import distinct, draft_requests, measured_alike, worded_alike
 from calibrator.calibration.method import Method
-from calibrator.calibration.prepare import Prepared
+from calibrator.calibration.optimizers.base import Caps, Optimizer
+from calibrator.calibration.prepare import Prepared, search_plan
 from calibrator.calibration.progress import Progress
 from calibrator.calibration.races.base import Course, Stop
 from calibrator.calibration.races.driver import Wanted
@@ -71,14 +72,21 @@ class Search:
     origins: dict[str, From] = field(default_factory=dict)
     no_rubric: Counter[str] = field(default_factory=Counter)
     history: list[float] = field(default_factory=list)
+    optimized: int = 0
 
     @property
     def judgments(self) -> int:
         """How many judgments the search took."""
-        return sum(v is not None for c in self.scored for v in c.verdicts)
+        return self.optimized or sum(v is not None for c in self.scored for v in c.verdicts)
 
     def run(self) -> tuple[Candidate, ...]:
-        """Draft, then refine the best in rounds while that gains more than noise; return the best of all."""
+        """Draft, then refine the best in rounds while that gains more than noise; return the best of all.
+
+        With an optimizer, the one that it chose is scored as any other is, and is all there is.
+        """
+        if self.method.optimizer is not None:
+            self.optimize(self.method.optimizer)
+            return self.best()
         self.draft()
         best = self.best()
         rounds = 1 if self.config.protocol == "paper" else self.config.rounds
@@ -101,6 +109,29 @@ class Search:
             batches.append((lines, partial(_chosen, drafter.draft, requests)))
             count += len(requests)
         self._generation("drafting", batches)
+
+    def optimize(self, optimizer: Optimizer) -> None:
+        """Have an optimizer search in our place, with what our search would take at most, and score what it chose."""
+        caps, name = self.caps(), "o01"
+        seed = seed_for(self.config.seed, optimizer.name)
+        self.progress.phase(f"optimizing with {optimizer.name}", 1, caps.judgments)
+
+        def found() -> dict[str, object]:
+            given = optimizer.optimize(caps, self.train, self.dev, seed)
+            counted = {"judgments": given.judgments, "proposals": given.proposals, "refused": dict(given.refused)}
+            return {"rubric": written_to_json(given.rubric), **counted}
+
+        value = self.journal.once("optimized", found)
+        self.optimized = value["judgments"]
+        self.no_rubric.update(value["refused"])
+        self.progress.advance(0)
+        line = From(name, optimizer.id, "optimized", None)
+        self._generation("scoring its choice", [([line], lambda places: [value["rubric"]])])
+
+    def caps(self) -> Caps:
+        """Return what an optimizer may ask for: the judgments and the rubrics that our own search would, at most."""
+        drafts, refinements, judgments = search_plan(self.config, self.prepared, self.method)
+        return Caps(judgments, drafts + refinements)
 
     def refine(self, number: int, best: Sequence[Candidate]) -> None:
         """Refine the best and score what comes of it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from calibrator import __version__
 from calibrator.calibration.ceilings import ceiling_part
+from calibrator.calibration.mapping import JudgeMap, measured
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.result import CALIBRATED, CurvePoint, Side, Validation, figure, rounded, side
 from calibrator.calibration.transfer import Without, systems_part
@@ -27,6 +28,7 @@ class Looks:
     `judges` to compare, the calibrated one first; `signed` says whose figures they are. `winner` is the judge by the
     rubric that was chosen on dev, before any refit. `without` gives judges made
     without one system (None: that can't be done). `by_labels` holds judges by the number of labels they were fitted to.
+    `map` is the score map of the judge that is handed over, if one was wanted; in `judges` this one has it already.
     """
 
     judges: Mapping[str, Judge]
@@ -37,6 +39,7 @@ class Looks:
     by_labels: Mapping[int, Judge]
     objective: str
     resamples: int
+    map: JudgeMap | None = None
 
 
 def best_baseline(dev: Side, objective: str) -> str:
@@ -86,6 +89,7 @@ def validate(looks: Looks, split: Split, enter_look: Callable[[], int]) -> Valid
             CurvePoint(labels=n, figure=figure(_figure(fitted, "spearman", items, split.seed, looks.resamples)))
             for n, fitted in looks.by_labels.items()
         ),
+        map=measured(looks.map, items, split.seed, looks.resamples) if looks.map else None,
     )
 
 

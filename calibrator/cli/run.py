@@ -56,9 +56,22 @@ def run(
             "--for", help="new-sources or new-systems; the latter where four systems are named.", rich_help_panel=SEARCH
         ),
     ] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(
+            help="dspy-gepa or dspy-mipro: DSPy searches in our place, at the same cost.", rich_help_panel=SEARCH
+        ),
+    ] = None,
     keep: Annotated[
         bool | None,
         typer.Option("--keep", help="Freeze the rubric even if it does not beat the best baseline on dev."),
+    ] = None,
+    score_map: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            help="Put scores on the human scale: linear, ordinal, isotonic, or auto (the best on groups left out).",
+        ),
     ] = None,
     force: Annotated[bool | None, typer.Option("--force", help="Go on in spite of grave faults of the data.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of refinement at most.", rich_help_panel=SEARCH)] = None,
@@ -127,6 +140,7 @@ def run(
         "select": select,
         "purpose": purpose,
         "keep": keep,
+        "map": score_map,
         "force": force,
         "seed": seed,
         "shots": o.numbers("--shots", shots),
@@ -138,6 +152,7 @@ def run(
         "resamples": resamples,
         "model": model,
         "drafter": drafter,
+        "optimizer": optimizer,
         "max_tokens": max_tokens,
         "draft_tokens": draft_tokens,
         "score_mode": score_mode,

@@ -19,6 +19,7 @@ from calibrator.report.lines import (
     systems_lines,
     verdict_line,
 )
+from calibrator.report.score_map import map_section
 
 MEASURES = ("spearman", "kendall", "pearson", "mae")
 
@@ -35,6 +36,7 @@ def report(
         *_table(result.test),
         f"\n`{result.test.signature}` · look {look} at this test side\n",
         *_gains(result),
+        *map_section(result),
         *_systems(result),
         "## The rubric\n",
         *shown(result.rubric),

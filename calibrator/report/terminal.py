@@ -40,6 +40,7 @@ from calibrator.report.lines import (
     verdict_line,
 )
 from calibrator.report.markdown import MEASURES, shown
+from calibrator.report.score_map import map_line
 
 REFRESH = 0.1  # seconds
 
@@ -94,6 +95,7 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
     for line in (
         start_line(result),
         handed_line(result),
+        map_line(result),
         ceiling_line(result),
         *systems_lines(result),
         curve_line(result),
@@ -113,8 +115,9 @@ def show_result(console: Console, result: RunResult, look: int, frozen: str, rep
 class LiveProgress:
     """Bars with candidates, judgments, rate, best so far and time left; without a terminal, a line for each phase."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, what: str = "candidates") -> None:
+        """`what` is counted in the phases."""
+        self._console, self._what = console, what
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -208,6 +211,6 @@ class LiveProgress:
 
     def _tell(self) -> None:
         if self._phase and not self._console.is_terminal:
-            done = f"{self._phase}: {self._done} of {self._total} candidates"
+            done = f"{self._phase}: {self._done} of {self._total} {self._what}"
             line = ", ".join(part for part in (done, self._note()) if part)
             say(self._console, line)

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 from calibrator.stats import linear
-from calibrator.stats.linear import center_and_spread, folds_of, penalty_by_cv, project, ridge, standardise
+from calibrator.stats.linear import (
+    bounded_ridge,
+    center_and_spread,
+    folds_of,
+    penalty_by_cv,
+    project,
+    ridge,
+    standardise,
+)
 
 Array = NDArray[np.float64]
 
@@ -44,6 +53,72 @@ def test_the_base_is_not_penalised() -> None:
     weights, base = ridge(z, np.full(30, 4.2), 1e6)
     assert weights == pytest.approx(np.zeros(2), abs=1e-12)
     assert base == pytest.approx(4.2)
+
+
+def correlated(seed: int, rows: int, columns: int) -> tuple[Array, Array]:
+    """Return columns that are much alike, as judges are, and ratings, of which some go with them and some against."""
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((rows, 1))
+    z = shared + rng.uniform(0.05, 1) * rng.standard_normal((rows, columns))
+    return z, 3 + z @ rng.normal(0, 1, columns) + rng.standard_normal(rows)
+
+
+def by_nnls(z: Array, y: Array, penalty: float, bounded: NDArray[np.bool_]) -> Array:
+    """The same fit as non-negative least squares: a free weight is the difference of two that are not negative."""
+    both = np.column_stack([z, -z[:, ~bounded]])
+    split = np.column_stack([np.eye(z.shape[1]), -np.eye(z.shape[1])[:, ~bounded]])
+    rows = np.vstack([both - both.mean(axis=0), np.sqrt(penalty) * split])
+    parts = nnls(rows, np.concatenate([y - y.mean(), np.zeros(z.shape[1])]))[0]
+    weights: Array = split @ parts
+    return weights
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    st.integers(0, 10**6),
+    st.integers(3, 60),
+    st.integers(1, 40),
+    st.sampled_from([0.1, 1.0, 30.0, 300.0]),
+    st.floats(0, 1),
+)
+def test_bounded_ridge_is_non_negative_least_squares(
+    seed: int, rows: int, columns: int, penalty: float, share: float
+) -> None:
+    z, y = correlated(seed, rows, columns)
+    bounded = np.random.default_rng(seed + 1).uniform(size=columns) < share
+    weights, base = bounded_ridge(z, y, penalty, np.where(bounded, 0.0, -np.inf))
+    assert weights == pytest.approx(by_nnls(z, y, penalty, bounded), abs=1e-6)
+    assert (weights[bounded] >= 0).all()
+    assert base == pytest.approx(y.mean() - z.mean(axis=0) @ weights)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(3, 60), st.integers(1, 8), st.sampled_from([1.0, 30.0]))
+def test_where_no_bound_binds_bounded_ridge_is_ridge(seed: int, rows: int, columns: int, penalty: float) -> None:
+    z, y = correlated(seed, rows, columns)
+    weights, base = ridge(z, y, penalty)
+    free = bounded_ridge(z, y, penalty, np.full(columns, -np.inf))
+    below = bounded_ridge(z, y, penalty, weights - 1e-3)
+    for found, level in (free, below):
+        assert found == pytest.approx(weights, abs=1e-8)
+        assert level == pytest.approx(base, abs=1e-8)
+
+
+def test_bounded_ridge_gives_0_to_what_runs_the_other_way_and_fits_the_rest_as_if_it_were_not_there() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((80, 3))
+    y = 2 + z[:, 0] - z[:, 1] + 0.1 * rng.standard_normal(80)
+    weights, base = bounded_ridge(z, y, 1.0, np.array([0.0, 0.0, -np.inf]))
+    alone, level = ridge(z[:, [0, 2]], y, 1.0)
+    assert weights[1] == 0.0
+    assert weights[[0, 2]] == pytest.approx(alone, abs=1e-8)
+    assert base == pytest.approx(level, abs=1e-8)
+
+
+def test_bounded_ridge_without_columns_is_the_mean() -> None:
+    weights, base = bounded_ridge(np.zeros((4, 0)), np.array([1.0, 2.0, 3.0, 6.0]), 1.0, np.zeros(0))
+    assert weights.shape == (0,)
+    assert base == 3.0
 
 
 @settings(deadline=None)
