@@ -39,8 +39,8 @@ class Mapped:
     """The columns to read, by role; None or empty where there is none.
 
     `score` is a column with one rating or a mean; `annotators` are the columns with one rating for each annotator, or
-    one column with lists of them. `inputs` maps the name of a further input to its column. `guessed` holds the roles
-    that nobody named.
+    one column with lists of them. `inputs` maps the name of a further input to its column, `recorded` that of another
+    judge to the column of its scores. `guessed` holds the roles that nobody named.
     """
 
     output: str
@@ -52,6 +52,7 @@ class Mapped:
     score: str | None = None
     annotators: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    recorded: Mapping[str, str] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
 
     def described(self) -> str:
@@ -70,7 +71,10 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user said about the columns; "none" switches a guess off. `score` may name several annotators."""
+    """What the user said about the columns; "none" switches a guess off. `score` may name several annotators.
+
+    `recorded` are the names of other judges whose scores stand in the table (see `recorded_column`).
+    """
 
     output: str | None = None
     source: str | None = None
@@ -80,6 +84,7 @@ class Wanted:
     identifier: str | None = None
     score: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    recorded: tuple[str, ...] = ()
 
 
 def plain(name: str) -> str:
@@ -88,18 +93,23 @@ def plain(name: str) -> str:
 
 
 def map_columns(
-    table: Table, wanted: Wanted, aspect: Aspect | None, fields: Mapping[str, str] = MappingProxyType({})
+    table: Table,
+    wanted: Wanted,
+    aspect: Aspect | None,
+    fields: Mapping[str, str] = MappingProxyType({}),
+    judged: str = "",
 ) -> Mapped:
     """Return the columns of `table` to read for `aspect` (None: no ratings are wanted).
 
-    `fields` is what an aspect calls its texts, taken from `aspect` where there is one: those names are guessed too.
+    `fields` is what an aspect calls its texts, and `judged` the name of the aspect, both taken from `aspect` where
+    there is one: texts are guessed by those names too, and the columns of recorded judges end in that of the aspect.
 
     Raises DataError, with the nearest names, if a column that was named or is needed is not there.
     """
     guess = _Guess(table, wanted)
     if aspect is not None:
         guess.score(aspect)
-        fields = aspect.fields
+        fields, judged = aspect.fields, aspect.name
     output = guess.role("output", OUTPUT, fields)
     source = guess.role("source", SOURCE, fields)
     output = output or guess.last_input("output")
@@ -119,6 +129,7 @@ def map_columns(
         score=guess.score_column,
         annotators=guess.annotators,
         inputs=guess.further_inputs(),
+        recorded={name: recorded_column(table, name, judged) for name in wanted.recorded},
         guessed=tuple(guess.guessed),
     )
 
@@ -210,6 +221,39 @@ def _annotator_columns(table: Table, aspect: str) -> tuple[str, ...]:
 def _holds_lists(table: Table, column: str) -> bool:
     first = next((r[column] for r in table.rows if r.get(column) not in (None, "")), None)
     return isinstance(first, list) or (isinstance(first, str) and first.strip().startswith("["))
+
+
+def recorded_column(table: Table, name: str, judged: str) -> str:
+    """Return the column of a recorded judge: `name`, `name/<aspect>`, `recorded.name.<aspect>` or `name_<aspect>`.
+
+    `judged` is the name of the aspect. Raises DataError with the nearest names if there is none of these.
+    """
+    below = {judged, judged.replace("-", "_")}
+    forms = [f for a in below for f in (f"{name}/{a}", f"recorded.{name}.{a}", f"{name}_{a}", f"{name}.{a}")]
+    found = next((c for c in (*forms, name, f"recorded.{name}") if c in table.columns), None)
+    if found is not None:
+        return found
+    known = recorded_names(table, judged)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:5]
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    raise DataError(f"no column holds the scores of a judge '{name}' for {judged}{hint}", file=table.path, column=name)
+
+
+def recorded_names(table: Table, judged: str) -> list[str]:
+    """Return the judges whose scores for an aspect stand in the table, as `P/<aspect>` or `recorded.P.<aspect>`.
+
+    Columns `metric/P` hold measures of no aspect, and count for every one.
+    """
+    below = {judged, judged.replace("-", "_")}
+    found = []
+    for column in table.columns:
+        if column.startswith("metric/"):
+            found.append(column)
+        elif "/" in column and column.rpartition("/")[2] in below:
+            found.append(column.rpartition("/")[0].removeprefix("recorded."))
+        elif column.startswith("recorded.") and column.rpartition(".")[2] in below:
+            found.append(column.removeprefix("recorded.").rpartition(".")[0])
+    return list(dict.fromkeys(n for n in found if n))
 
 
 def find(table: Table, name: str) -> str:

@@ -145,7 +145,14 @@ def _item(mapped: Mapped, row: int, values: Mapping[str, Any]) -> Item:
         system=text(mapped.system) or None,
         key=key,
         row=row,
+        recorded={name: _recorded(values.get(column)) for name, column in mapped.recorded.items()},
     )
+
+
+def _recorded(cell: Any) -> float | None:
+    """Return what a judge gave; an empty cell and one that holds no finite number are no score."""
+    value = None if missing(cell) else number(cell)
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _joined(value: Any) -> str:

@@ -80,6 +80,11 @@ def score_prompt(aspect: Aspect, steps: Sequence[str], roles: Sequence[str]) -> 
     return Prompt(tuple(Part(slot=p) if k % 2 else Part(p) for k, p in enumerate(pieces) if p))
 
 
+def g_eval_prompt(aspect: Aspect, roles: Sequence[str]) -> tuple[Message, ...]:
+    """Return the messages that ask for evaluation steps from the definition alone."""
+    return (Message("user", _render("g-eval", aspect, roles=roles)),)
+
+
 def draft_prompt(aspect: Aspect, roles: Sequence[str], exemplars: Sequence[Item]) -> tuple[Message, ...]:
     """Return the messages that ask for a rubric, with rated items to learn from."""
     examples = [{"rated": _number(i.human), "texts": _named(aspect, roles, i)} for i in exemplars]

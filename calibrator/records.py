@@ -14,7 +14,8 @@ class Item:
     0 up, of these annotators in the same order, empty where that is not known. `human` is the figure that a judge is
     compared with. Ratings are on the scale of the aspect the data was read for, and empty / None where the item is not
     rated. `group` is what must never stand on both sides of a split. `key` is the digest of the content:
-    it does not depend on where the item stood in its file. `row` is where it stood.
+    it does not depend on where the item stood in its file. `row` is where it stood. `recorded` holds, by the names they
+    were asked for by, what other judges gave the item: numbers, None where there is none or it is no number.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Item:
     human: float | None = None
     key: str = ""
     row: int | None = None
+    recorded: Mapping[str, float | None] = field(default_factory=dict, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calibrator.aspects import Aspect, Scale, find_aspect
-from calibrator.columns import Mapped, Wanted, find, map_columns
+from calibrator.columns import Mapped, Wanted, find, map_columns, recorded_column, recorded_names
 from calibrator.errors import DataError
-from calibrator.tables import Table, flatten
+from calibrator.tables import Table, flatten, read_table
 
 CSEVAL = (
     "uuid hatespeech counterspeech predicted_counterspeech csType source relevance_score aggressiveness_score "
@@ -321,3 +322,104 @@ def test_annotations_in_a_list_of_objects_are_the_annotators() -> None:
     assert row["expert_annotations.fluency"] == [4, 5]
     table = Table(Path("x.jsonl"), tuple(row), (row,), (record,), (1,))
     assert map_columns(table, Wanted(), find_aspect("neutral/fluency")[0]).annotators == ("expert_annotations.fluency",)
+
+
+# -- recorded judges ---------------------------------------------------------------------------------------------------
+
+FLAT = (
+    *("hatespeech", "predicted_counterspeech", "relevance_score", "coherence_score"),
+    *("gpt-4/zero-shot/relevance", "gpt-4/zero-shot/coherence", "llama-3/auto/relevance", "metric/bleu (1, 2)"),
+)
+NESTED = {
+    "inputs": {"dialogue": "a", "response": "b"},
+    "human": {"relevance": 3, "coherence": 2},
+    "recorded": {"gpt-3.5": {"relevance": 4, "coherence": 1}, "A judge": {"relevance": 2}},
+}
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "aspect", "column"),
+    [
+        (table(*FLAT), "gpt-4/zero-shot", "relevance", "gpt-4/zero-shot/relevance"),
+        (table(*FLAT), "gpt-4/zero-shot", "coherence", "gpt-4/zero-shot/coherence"),
+        (table(*FLAT), "gpt-4/zero-shot/coherence", "relevance", "gpt-4/zero-shot/coherence"),  # named in full
+        (table(*FLAT), "metric/bleu (1, 2)", "relevance", "metric/bleu (1, 2)"),
+        (nested(NESTED), "gpt-3.5", "relevance", "recorded.gpt-3.5.relevance"),
+        (nested(NESTED), "gpt-3.5", "coherence", "recorded.gpt-3.5.coherence"),
+        (nested(NESTED), "A judge", "relevance", "recorded.A judge.relevance"),
+        (table("output", "human", "P_relevance"), "P", "relevance", "P_relevance"),
+        (table("output", "human", "P.relevance"), "P", "relevance", "P.relevance"),
+        (table("output", "human", "P"), "P", "relevance", "P"),
+        (table("output", "human", "P", "P/relevance"), "P", "relevance", "P/relevance"),  # not the overall one
+        (table("output", "human", "P/turn_taking"), "P", "turn-taking", "P/turn_taking"),
+    ],
+)
+def test_the_column_of_a_recorded_judge(found: Table, name: str, aspect: str, column: str) -> None:
+    assert recorded_column(found, name, aspect) == column
+    mapped = guessed(found, aspect, recorded=(name,))
+    assert mapped.recorded == {name: column}
+    assert map_columns(found, Wanted(recorded=(name,)), None, judged=aspect).recorded == {name: column}
+
+
+def test_no_recorded_judge_is_read_unless_it_is_asked_for() -> None:
+    assert guessed(table(*FLAT)).recorded == {}
+
+
+def test_recorded_judges_change_nothing_else() -> None:
+    said = Wanted(recorded=("gpt-4/zero-shot", "metric/bleu (1, 2)"))
+    with_them = map_columns(table(*FLAT), said, quality("relevance"))
+    assert replace(with_them, recorded={}) == map_columns(table(*FLAT), Wanted(), quality("relevance"))
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "nearest"),
+    [
+        (table(*FLAT), "gpt4/zero-shot", "gpt-4/zero-shot"),
+        (table(*FLAT), "lama-3/auto", "llama-3/auto"),
+        (table(*FLAT), "metric/bleu", "metric/bleu (1, 2)"),
+        (nested(NESTED), "gpt-35", "gpt-3.5"),
+        (nested(NESTED), "xyz", "gpt-3.5, A judge"),  # nothing is near: those there are
+    ],
+)
+def test_a_recorded_judge_that_is_not_there_is_refused_with_the_nearest(found: Table, name: str, nearest: str) -> None:
+    with pytest.raises(DataError) as caught:
+        guessed(found, recorded=(name,))
+    said = str(caught.value)
+    assert f"no column holds the scores of a judge '{name}' for relevance; nearest: {nearest}" in said
+    assert "\n" not in said
+    assert caught.value.file == found.path
+
+
+def test_a_table_without_recorded_judges_names_none() -> None:
+    with pytest.raises(DataError) as caught:
+        recorded_column(table("output", "human"), "P", "relevance")
+    assert "nearest" not in str(caught.value)
+    assert recorded_names(table("output", "human"), "relevance") == []
+
+
+@pytest.mark.parametrize(
+    ("found", "aspect", "names"),
+    [
+        (table(*FLAT), "relevance", ["gpt-4/zero-shot", "llama-3/auto", "metric/bleu (1, 2)"]),
+        (table(*FLAT), "coherence", ["gpt-4/zero-shot", "metric/bleu (1, 2)"]),
+        (nested(NESTED), "relevance", ["gpt-3.5", "A judge"]),
+        (nested(NESTED), "coherence", ["gpt-3.5"]),
+        (nested(NESTED), "fluency", []),
+        (table("P/turn_taking", "Q/turn-taking", "turn_taking"), "turn-taking", ["P", "Q"]),
+    ],
+)
+def test_all_recorded_judges_of_an_aspect(found: Table, aspect: str, names: list[str]) -> None:
+    assert recorded_names(found, aspect) == names
+    assert all(recorded_column(found, n, aspect) in found.columns for n in names)
+
+
+def test_the_columns_of_the_recorded_judges_are_those_of_the_files(real_data: Path) -> None:
+    cseval = read_table(real_data / "cseval" / "recorded_judges.csv")
+    names = recorded_names(cseval, "relevance")
+    assert {"gpt-4/zero-shot", "gpt-4/auto-cseval"} <= set(names)
+    assert any(n.startswith("metric/") for n in names)
+    topical = read_table(real_data / "other" / "topical_chat.jsonl")
+    assert recorded_names(topical, "overall") == ["claude-3-haiku/overall1-5", "gpt-4o-mini/keyroog-overall1-3"]
+    assert "gpt-3.5-turbo/geval" in recorded_names(topical, "coherence")
+    named = recorded_column(topical, "gpt-3.5-turbo/geval", "coherence")
+    assert named == "recorded.gpt-3.5-turbo/geval.coherence"

@@ -436,3 +436,56 @@ def test_digest_and_order_stay_what_they_were_before_raters_were_told(
 @pytest.mark.parametrize("change", [{"output": "another"}, {"human_score": 2.25}, {"input": "another"}])
 def test_another_content_has_another_digest(change: dict[str, Any]) -> None:
     assert dataset(changed(change)).digest != dataset(rated_rows()).digest
+
+
+# -- recorded judges ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cell", "score"),
+    [
+        ("4", 4.0),
+        (" 3.25 ", 3.25),
+        (5, 5.0),
+        (3.3333333333333335, 3.3333333333333335),
+        ("-1", -1.0),  # off the scale, which is the judge's to say
+        ("57.3", 57.3),
+        ("", None),
+        (None, None),
+        ("NA", None),
+        ("nan", None),
+        (float("nan"), None),
+        ("inf", None),
+        (float("-inf"), None),
+        ("good", None),
+        ("4 of 5", None),
+        (True, None),
+        ([4], None),
+    ],
+)
+def test_a_cell_of_a_recorded_judge_is_a_number_or_none(cell: object, score: float | None) -> None:
+    found = dataset(changed({"P/warmth": cell}), recorded=("P",))
+    assert row_of(found, 7).recorded == {"P": score}
+    assert row_of(found, 8).recorded == {"P": None}  # there is no such cell in this row
+    (plain,) = plain_items(
+        table([{"output": "a word", "P/warmth": cell}]),
+        map_columns(table([{"output": "a word", "P/warmth": cell}]), Wanted(recorded=("P",)), None, judged="warmth"),
+    )
+    assert plain.recorded == {"P": score}
+
+
+def test_recorded_scores_neither_leave_rows_out_nor_change_what_the_data_is() -> None:
+    """Splits and the ledger go by the digest: reading another judge's column is no other data."""
+    rows = [r | {"P/warmth": "" if k % 3 else "4", "metric/Q": k / 7} for k, r in enumerate(rated_rows())]
+    without, found = dataset(rows), dataset(rows, recorded=("P", "metric/Q"))
+    assert found.items == without.items  # recorded scores are no part of what an item is
+    assert (found.digest, found.warnings) == (without.digest, without.warnings)
+    assert all(i.recorded == {} for i in without.items)
+    by_row = {i.row: i.recorded for i in found.items}
+    assert all(by_row[row] == {"P": None if (row - 2) % 3 else 4.0, "metric/Q": (row - 2) / 7} for row in by_row)
+
+
+def test_recorded_scores_stay_with_their_items_whatever_the_order_of_the_rows() -> None:
+    rows = [r | {"P/warmth": k} for k, r in enumerate(rated_rows())]
+    before, after = dataset(rows, recorded=("P",)), dataset(rows[::-1], recorded=("P",))
+    assert [(i.id, i.recorded) for i in before.items] == [(i.id, i.recorded) for i in after.items]

@@ -17,7 +17,7 @@ import pytest
 from calibrator import load_judge
 from calibrator.columns import Wanted
 from calibrator.errors import ConfigError, DataError, ScoringFailed
-from calibrator.judges.build import LoadedJudge
+from calibrator.judges.loaded import LoadedJudge
 from calibrator.judges.scoring import Scored, score_file
 from calibrator.tables import read_table
 from tests.conftest import Calibrate, rated_rows

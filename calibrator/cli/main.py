@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrator import __version__
-from calibrator.cli import aspects, cache, data, export, gate, plan, resume, run, runs, score
+from calibrator.cli import aspects, cache, compare, data, export, gate, plan, probe, resume, run, runs, score
 from calibrator.errors import CalibratorError
 from calibrator.texts import visible
 
@@ -24,7 +24,10 @@ app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("resume")(resume.resume)
 app.command("runs")(runs.runs)
+app.command("compare")(compare.compare)
+app.command("panel")(compare.panel)
 app.command("gate")(gate.gate)
+app.command("probe")(probe.probe)
 app.command("score")(score.score)
 app.command("export")(export.export)
 app.command("aspects")(aspects.aspects)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -19,6 +22,7 @@ Scale = Annotated[str | None, typer.Option(help="Another scale than the aspect's
 Data = Annotated[
     str | None, typer.Option("--data", "-d", help="Rated texts: a CSV, JSONL or Parquet file, or a named set.")
 ]
+Test = Annotated[str | None, typer.Option(help="A separate test file; else 30 % of the data are the test side.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the named sets (or $CALIBRATOR_DATA).", show_default=False)
 ]
@@ -28,6 +32,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the outcome.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output, nothing else.")]
 
 MODELS = "Models"
+MaxTokens = Annotated[int | None, typer.Option(help="Most tokens of a judgment's reply.", rich_help_panel=MODELS)]
+DraftTokens = Annotated[int | None, typer.Option(help="Most tokens of a drafter's reply.", rich_help_panel=MODELS)]
+ScoreMode = Annotated[
+    str | None,
+    typer.Option(
+        help="text (what the reply states), expected (weighted by log-probabilities) or sample:5 (mean of 5).",
+        rich_help_panel=MODELS,
+    ),
+]
 Budget = Annotated[
     str | None, typer.Option(help="Never lay out more: 2000calls, 100ktok or 5usd.", rich_help_panel=MODELS)
 ]
@@ -131,3 +144,78 @@ def span(option: str, text: str | None) -> tuple[float, float] | None:
         return float(low), float(high or low)
     except ValueError:
         raise ConfigError(f"{option}: '{text}' is not a range like 0-0.5") from None
+
+
+# Options that commands share whole; a command that is `taking` them gets a dict of what was said in `said`.
+DATA: dict[str, Any] = {
+    "aspect": Aspect,
+    "data": Data,
+    "data_dir": DataDir,
+    "test": Test,
+    "aspect_file": AspectFile,
+    "scale": Scale,
+    "encoding": Encoding,
+}
+COLUMNS: dict[str, Any] = {
+    "source": Source,
+    "output": Output,
+    "reference": Reference,
+    "group": Group,
+    "system": System,
+    "identifier": Identifier,
+    "score": Score,
+    "inputs": Input,
+}
+ASKING: dict[str, Any] = {
+    "max_tokens": MaxTokens,
+    "draft_tokens": DraftTokens,
+    "score_mode": ScoreMode,
+    "model_arg": ModelArg,
+    "budget": Budget,
+    "concurrency": Concurrency,
+    "rpm": Rpm,
+    "tpm": Tpm,
+    "timeout": Timeout,
+    "price": Price,
+    "batch": Batch,
+    "cache": Cache,
+}
+
+
+def taking(*groups: Mapping[str, Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of some groups, all None unless said.
+
+    The command takes them in one keyword argument, `said`: the settings of `config.RunConfig` that were given, the
+    columns among them under "columns".
+    """
+    options = {name: kind for group in groups for name, kind in group.items()}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [p for p in inspect.signature(command).parameters.values() if p.name != "said"]
+
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> None:
+            taken = {name: given.pop(name) for name in options}
+            command(**given, said=_said(taken))
+
+        more = [
+            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=k) for n, k in options.items()
+        ]
+        plain = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in own]
+        wrapped.__signature__ = inspect.Signature([*plain, *more])  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {p.name: p.annotation for p in (*plain, *more)}
+        return wrapped
+
+    return decorate
+
+
+def _said(taken: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `DATA`, `COLUMNS` and `ASKING` that were given, as the settings of a run."""
+    if "model_arg" in taken:
+        taken["model_arg"] = pairs("--model-arg", taken["model_arg"], "key=value") or None
+    if "aspect" in taken and taken["aspect"] is None and taken["aspect_file"] is not None:
+        taken["aspect"] = taken["aspect_file"].stem
+    named = columns(**{name: taken.pop(name) for name in COLUMNS if name in taken}) if "output" in taken else {}
+    said = {name: value for name, value in taken.items() if value is not None}
+    return said | ({"columns": named} if named else {})

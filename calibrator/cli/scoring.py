@@ -14,8 +14,8 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
-from calibrator.judges.build import LoadedJudge, load_judge
-from calibrator.judges.frozen import read_frozen
+from calibrator.judges.build import load_judge
+from calibrator.judges.frozen import FrozenJudge, prompt_of, read_frozen
 from calibrator.judges.modes import parse_mode
 from calibrator.judges.places import find_frozen
 from calibrator.judges.scoring import score_file, scored_path
@@ -56,13 +56,13 @@ def score_with(
 
     def begin(rows: int) -> None:
         bar.update(task, total=rows)
-        if judge.frozen.judge.asked is not None:
-            say(console, _plan(judge, rows, access.price))
+        for told in _plan(judge.frozen, model, rows, access.price):
+            say(console, told)
 
     part = Run(scored_path(file, out).with_name(f"{scored_path(file, out).name}.part"))
     news = partial(say, console)
-    asked = read_frozen(find_frozen(rubric)).judge.asked
-    if asked is None and access != Access(cache=access.cache):
+    asked = read_frozen(find_frozen(rubric)).asked
+    if not asked and access != Access(cache=access.cache):
         raise ConfigError(f"{rubric} asks no model; leave out what says how one is asked (--budget, --concurrency, …)")
     try:
         with (
@@ -70,8 +70,8 @@ def score_with(
             load_judge(rubric, model=model, access=access, told=count, part=kept, news=news) as judge,
             bar,
         ):
-            if model and asked and model != asked.model:
-                tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked.model}, not {model}"])
+            if model and asked and model != asked[0].model:
+                tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked[0].model}, not {model}"])
             scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
             used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
@@ -86,18 +86,23 @@ def score_with(
     say(console, "\n".join([*used, scored.told()]))
 
 
-def _plan(judge: LoadedJudge, rows: int, said: Price | None) -> str:
-    """Return in a line what scoring so many rows will take."""
-    asked, mode = judge.frozen.judge.asked, parse_mode(judge.mode)
-    calls = rows * mode.draws + bool(mode.logprobs)
-    tokens = calls * sum(len(p.text) for p in judge.frozen.prompt().parts) / LETTERS_A_TOKEN
-    model = judge.id.partition("@")[2]
-    price = price_for(model, said)
-    cost = f"the price of {model} is not known (--price gives it)"
-    if price is not None:
-        replies = price.cost(Usage(0, calls * asked.sampling.max_tokens)) if asked else 0.0
-        cost = f"{price.cost(Usage(round(tokens))):.4g} US dollars for these and at most {replies:.4g} for replies"
-    return f"plan      up to {calls:,} calls, about {tokens:,.0f} prompt tokens and those of the texts; {cost}"
+def _plan(frozen: FrozenJudge, instead: str | None, rows: int, said: Price | None) -> list[str]:
+    """Return in a line for each model that is asked what scoring so many rows will take."""
+    lines = []
+    for judge in frozen.judges:
+        if judge.asked is None:
+            continue
+        model, mode = instead or judge.asked.model, parse_mode(judge.score_mode)
+        calls = rows * mode.draws + bool(mode.logprobs)
+        tokens = calls * sum(len(p.text) for p in prompt_of(judge.asked).parts) / LETTERS_A_TOKEN
+        price = price_for(model, said)
+        cost = f"the price of {model} is not known (--price gives it)"
+        if price is not None:
+            replies = price.cost(Usage(0, calls * judge.asked.sampling.max_tokens))
+            cost = f"{price.cost(Usage(round(tokens))):.4g} US dollars for these and at most {replies:.4g} for replies"
+        about = f"up to {calls:,} calls, about {tokens:,.0f} prompt tokens and those of the texts"
+        lines.append(f"plan      {about}; {cost}")
+    return lines
 
 
 @contextmanager

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from calibrator import __version__
 from calibrator.calibration.config import CRITERIA, RunConfig, anchored, check_models, make_config
 from calibrator.calibration.loop import Outcome, calibrate
 from calibrator.calibration.method import Method, embedded, with_model
-from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare
+from calibrator.calibration.optimizers.base import Caps, require_dspy
+from calibrator.calibration.prepare import Prepared, inputs_of, plan, prepare, search_plan
 from calibrator.calibration.progress import Progress, Silent
 from calibrator.calibration.purpose import NEW_SYSTEMS, Purpose, purpose_of
 from calibrator.cli.options import INTERRUPTED
@@ -23,7 +26,7 @@ from calibrator.models.build import Connections, check_price
 from calibrator.models.names import check_ready
 from calibrator.models.recorded import Spent, spent_in
 from calibrator.models.replies import cache_folder
-from calibrator.report.console import make_console, tell_aside
+from calibrator.report.console import make_console, say, tell_aside
 from calibrator.report.lines import cautions, handed_line, verdict_line
 from calibrator.report.markdown import report
 from calibrator.report.terminal import LiveProgress, show_plan, show_result
@@ -54,6 +57,8 @@ def start(config: RunConfig, runs: Path, *, quiet: bool) -> Done:
     for name in {config.model or CRITERIA, *config.drafters} - {CRITERIA}:
         check_ready(name, config.model_arg)  # whatever is absent is said before there is a run
         check_price(name, config.access(None))
+    if config.optimizer is not None:
+        require_dspy()
     Ledger(runs).check()
     config = anchored(config)
     config = config.model_copy(update={"inputs": inputs_of(prepared, config)})
@@ -91,6 +96,7 @@ def see_through(
             with Connections(access, journal, live.spent, run.calls(), live.news) as connections:
                 method = _method(config, prepared, purpose, connections, live)
                 show_plan(console, prepared, config, plan(config, prepared, method), method, purpose)
+                _show_optimizer(console, config, prepared, method)
                 if quiet:
                     tell_aside(prepared.warnings)
                 if config.model is not None and config.mode.logprobs:
@@ -132,6 +138,18 @@ def _method(
         new_systems = purpose.kind == NEW_SYSTEMS
         return embedded(prepared.aspect, config.objective, config.shots, share=purpose.share, new_systems=new_systems)
     return with_model(config, prepared.aspect, prepared.roles, connections, progress.verdict)
+
+
+def _show_optimizer(console: Console, config: RunConfig, prepared: Prepared, method: Method) -> None:
+    """Say with what settings an optimizer will work in place of the search. Raises ConfigError if it cannot."""
+    if method.optimizer is None:
+        return
+    drafts, refinements, judgments = search_plan(config, prepared, method)
+    split, caps = prepared.split, Caps(judgments, drafts + refinements)
+    settings = method.optimizer.settings(caps, len(split.train), len(split.dev))
+    told = ", ".join(f"{name} {value}" for name, value in settings.items())
+    most = f"at most {caps.judgments:,} judgments and {caps.proposals} proposals, as the search above"
+    say(console, f"optimizer {method.optimizer.name}: {most}; {told}")
 
 
 def _write(run: Run, outcome: Outcome, out: Path, hand_over: bool, paid: Mapping[str, Spent]) -> Path:

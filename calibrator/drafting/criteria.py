@@ -121,7 +121,7 @@ class CriteriaDrafter:
             return Rubric(aspect.ref, (), float(f"{known.human.mean():.6g}"))
         weights, base = fitted.weights(places)
         line = fitted.terms[:, places] @ weights + base
-        slope, level = _onto_scale(line, known.human, aspect)
+        slope, level = onto_scale(line, known.human, aspect)
         measures = [
             measure_of(p, w * slope, known.center, known.spread) for p, w in zip(places, weights.tolist(), strict=True)
         ]
@@ -136,7 +136,7 @@ def _places(rubric: Rubric) -> list[int]:
     return [place_of(m) for s in rubric.steps for m in s.measures]
 
 
-def _onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float]:
+def onto_scale(line: Array, human: Array, aspect: Aspect) -> tuple[float, float]:
     """Return slope and level of the least-squares line from fitted values to ratings; the slope is never negative."""
     spread = float(((line - line.mean()) ** 2).sum())
     slope = float(((line - line.mean()) * (human - human.mean())).sum()) / spread if spread > 1e-12 else 0.0

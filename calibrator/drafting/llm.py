@@ -46,7 +46,7 @@ class LLMDrafter:
             self._request(draft_prompt(r.aspect, self._roles, r.exemplars), r.temperature, r.seed) for r in requests
         ]
         replies = self._client.ask(asked)
-        return [self._rubric(r.aspect, reply, r.exemplars) for r, reply in zip(requests, replies, strict=True)]
+        return [read_rubric(r.aspect, reply, r.exemplars) for r, reply in zip(requests, replies, strict=True)]
 
     def refine(self, requests: Sequence[RefineRequest]) -> Iterable[Written]:
         """Return a better rubric for each request, or why the reply is none."""
@@ -58,21 +58,23 @@ class LLMDrafter:
         ]
         replies = self._client.ask(asked)
         return [
-            self._rubric(r.aspect, reply, [d.item for d in r.disagreements])
+            read_rubric(r.aspect, reply, [d.item for d in r.disagreements])
             for r, reply in zip(requests, replies, strict=True)
         ]
 
     def _request(self, messages: tuple[Message, ...], temperature: float, seed: int) -> ChatRequest:
         return ChatRequest(messages, Sampling(temperature, self._max_tokens, seed), schema=STEPS)
 
-    def _rubric(self, aspect: Aspect, reply: ChatReply, shown: Sequence[Item]) -> Written:
-        if reply.finish == "refused":
-            return NoRubric(reply.detail)
-        steps = steps_of(reply.text, reply.finish == "length")
-        if isinstance(steps, NoRubric):
-            return steps
-        if quotes(steps, (text for item in shown for text in item_texts(item).values())):
-            return NoRubric("a step quotes an example")
-        if reason := out_of_bounds(steps, aspect.scale):
-            return NoRubric(reason)
-        return Rubric(aspect.ref, tuple(Step(s) for s in steps))
+
+def read_rubric(aspect: Aspect, reply: ChatReply, shown: Sequence[Item]) -> Written:
+    """Return the rubric in a reply, or why it is none; `shown` are the items whose texts it may not quote."""
+    if reply.finish == "refused":
+        return NoRubric(reply.detail)
+    steps = steps_of(reply.text, reply.finish == "length")
+    if isinstance(steps, NoRubric):
+        return steps
+    if quotes(steps, (text for item in shown for text in item_texts(item).values())):
+        return NoRubric("a step quotes an example")
+    if reason := out_of_bounds(steps, aspect.scale):
+        return NoRubric(reason)
+    return Rubric(aspect.ref, tuple(Step(s) for s in steps))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,19 +79,22 @@ def compare(
     )
     first, *others = judges
     gains = {
-        other: {m: _gain(m, values[first][m], values[other][m], draws[first][m], draws[other][m]) for m in MEASURES}
+        other: {m: gain_of(m, values[first][m], values[other][m], draws[first][m], draws[other][m]) for m in MEASURES}
         for other in others
     }
     p = {}
     if tested and common:
-        test = partial(_tested, tested, human, groups, resamples, seed)
-        p = {other: test(scores[first], scores[other]) for other in others}
+        p = {o: p_of(tested, scores[first], scores[o], human, groups, resamples, seed) for o in others}
     return Comparison(agreements, gains, p, len(common), len(set(groups)), resamples, seed)
 
 
-def _tested(
-    measure: str, human: Array, groups: Sequence[str], permutations: int, seed: int, mine: Array, other: Array
+def p_of(
+    measure: str, mine: Array, other: Array, human: Array, groups: Sequence[str], permutations: int, seed: int
 ) -> float:
+    """Return the two-sided p of the difference of two judges in a measure; see `stats.permutation`.
+
+    `mine`, `other` and `human` (n,), `groups` n names.
+    """
     common: Common = "raw" if measure == "mae" else "standard" if measure == "pearson" else "ranks"
     rng = np.random.default_rng(seed)
     return paired_permutation(MEASURES[measure], mine, other, human, groups, permutations, rng, common)
@@ -105,7 +107,11 @@ def _draws(score: Array, human: Array, weights: Array, groups: int) -> dict[str,
     return {m: resampled(f, score, human, weights) for m, f in MEASURES.items()}
 
 
-def _gain(measure: str, mine: float, other: float, my_draws: Array, other_draws: Array) -> Interval:
+def gain_of(measure: str, mine: float, other: float, my_draws: Array, other_draws: Array) -> Interval:
+    """Return how much more of a measure one judge has than another, with its 95 % interval; for mae less is more.
+
+    `mine` and `other` are their figures, `my_draws` and `other_draws` (b,) those in the same resamples.
+    """
     sign = -1.0 if measure == "mae" else 1.0
     return percentile_interval(sign * (mine - other), sign * (my_draws - other_draws))
 

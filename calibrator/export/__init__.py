@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from calibrator.calibration.optimizers.base import require_dspy
 from calibrator.judges.frozen import FrozenJudge, dump
 from calibrator.judges.frozen_parts import StepFile
+from calibrator.judges.llm import METHOD
 from calibrator.judges.wording import in_words, weight_in_words, worth
 from calibrator.prompts import MARK, score_prompt
 from calibrator.records import Rubric
@@ -57,6 +59,11 @@ def to_markdown(frozen: FrozenJudge) -> str:
         f"Scale: {aspect.scale}; {aspect.better} is better.\n",
         "## Steps\n",
         *rubric_lines(frozen.steps, frozen.base, frozen.judge.method),
+        *(
+            [f"\nIts scores are put on the scale of the ratings by a score map ({frozen.map.kind})."]
+            if frozen.map
+            else []
+        ),
         "\n## How well it agrees with the humans\n",
         "| measure | dev | test | 95 % interval (test) |\n|---|---|---|---|",
         *rows,
@@ -82,9 +89,25 @@ def to_yaml(frozen: FrozenJudge) -> str:
     return dump(frozen.model_dump(mode="json"))
 
 
+def to_dspy(frozen: FrozenJudge) -> str:
+    """Return a saved program of DSPy (see `dspy_program`). Raises ConfigError if DSPy is not installed."""
+    require_dspy()
+    from calibrator.export.dspy_program import saved
+
+    return saved(frozen)
+
+
+def differs(frozen: FrozenJudge, to: str) -> str:
+    """Return in what a form does not do what the judge does, empty if it does the same."""
+    if to == "dspy" and frozen.judge.method != METHOD:
+        return f"a {frozen.judge.method} judge computes its score; this program has a model follow its rubric in words"
+    return ""
+
+
 EXPORTS: dict[str, Callable[[FrozenJudge], str]] = {
     "prompt": to_prompt,
     "markdown": to_markdown,
     "json": to_json,
     "yaml": to_yaml,
+    "dspy": to_dspy,
 }

@@ -1,100 +1,32 @@
-"""A judge from its frozen form or its name."""
+"""A judge from its frozen form."""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
-from calibrator.aspects import Aspect
+from calibrator.aspects import Aspect, Scale
 from calibrator.criteria import VERSION
-from calibrator.errors import ConfigError, InputError, RubricError, ScoringFailed
+from calibrator.errors import ConfigError, InputError, RubricError
 from calibrator.judges.base import Judge
 from calibrator.judges.criteria import ID, CriteriaJudge
-from calibrator.judges.frozen import FrozenJudge, read_frozen
+from calibrator.judges.frozen import FrozenJudge, prompt_of, read_frozen
+from calibrator.judges.frozen_parts import JudgeFile, PanelFile
 from calibrator.judges.llm import METHOD, LLMJudge
+from calibrator.judges.loaded import LoadedJudge
+from calibrator.judges.mapped import MappedJudge
 from calibrator.judges.modes import parse_mode
+from calibrator.judges.panel import BOUNDLESS, Member, PanelJudge
 from calibrator.judges.places import find_frozen
+from calibrator.judges.recorded import METHOD as RECORDED
+from calibrator.judges.recorded import RecordedJudge
 from calibrator.models.base import Sampling
 from calibrator.models.build import Access, Connections
+from calibrator.models.client import Client
 from calibrator.models.names import check_arguments
-from calibrator.models.recorded import Spent
 from calibrator.models.replies import cache_folder
-from calibrator.records import Failure, Item, Verdict
+from calibrator.records import Rubric, Verdict
 from calibrator.store import Run
-from calibrator.texts import digest
-
-
-class LoadedJudge:
-    """A frozen judge, ready to score. One that asks a model holds connections: close it, or use it in a `with`."""
-
-    def __init__(self, frozen: FrozenJudge, judge: Judge, connections: Connections | None = None) -> None:
-        self.frozen, self._judge, self._connections = frozen, judge, connections
-        if connections is not None:
-            weakref.finalize(self, connections.close)  # also at the end of the program
-
-    @property
-    def spent(self) -> dict[str, Spent]:
-        """What models were used for so far, by their names; empty for a judge that asks none."""
-        return self._connections.spent if self._connections is not None else {}
-
-    def close(self) -> None:
-        """Let go of connections and processes; the end of the program does so too."""
-        if self._connections is not None:
-            self._connections.close()
-
-    def __enter__(self) -> LoadedJudge:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def aspect(self) -> Aspect:
-        """The aspect it scores."""
-        return self.frozen.aspect.aspect()
-
-    @property
-    def id(self) -> str:
-        """What scores."""
-        return self._judge.id
-
-    @property
-    def mode(self) -> str:
-        """How a score is obtained."""
-        return self._judge.mode
-
-    def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
-        """Return one verdict for each item, in their order."""
-        return self._judge.judge(items)
-
-    def score(self, *, output: str, source: str | None = None, inputs: Mapping[str, str] | None = None) -> float:
-        """Return the score of one text on the aspect's scale.
-
-        `source` is what the text answers or sums up, `inputs` whatever else it was written from, by name. Raises
-        ScoringFailed, with the reason, if there is no score, and InputError if a text is missing that the judge was
-        calibrated with, or is no text.
-        """
-        given = {"output": output, "source": source, **(inputs or {})}
-        for name, text in given.items():
-            if text is not None and not isinstance(text, str):
-                raise InputError(f"{name} must be a text, not {type(text).__name__} ({text!r})")
-        missing = [name for name in self.frozen.judge.texts if given.get(name) is None]
-        if missing:
-            problem = f"this judge was calibrated with {', '.join(self.frozen.judge.texts)}"
-            raise InputError(f"{problem}; give {', '.join(missing)} too (an empty text if there is none)")
-        item = Item(id="", output=output, source=source or "", inputs=dict(inputs or {}), key=digest(given))
-        verdict = self.judge([item])[0]
-        if isinstance(verdict, Failure):
-            raise ScoringFailed(verdict.reason)
-        return verdict.score
-
-    def __repr__(self) -> str:
-        origin = self.frozen.origin
-        return f"{self.aspect.ref} ({self.id}), scale {self.aspect.scale}, calibrated on {origin.data}"
 
 
 def load_judge(
@@ -117,20 +49,18 @@ def load_judge(
     """
     path = find_frozen(str(name))
     frozen = read_frozen(path)
-    if frozen.judge.method == METHOD:
-        access = access or Access(cache=cache_folder())
-        check_arguments([model or (frozen.judge.asked.model if frozen.judge.asked else "")], access.arguments)
-        connections = _connections(access, part, news)
-        return _llm(path, frozen, model, connections, told)
-    if model is not None:
-        raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")
-    if frozen.judge.method != "criteria":
-        problem = f"its method is '{frozen.judge.method}'"
-        raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
-    if frozen.judge.id != ID:
-        problem = f"it was frozen with {frozen.judge.id}, and this version measures as criteria/{VERSION}"
-        raise RubricError(f"{path}: {problem}; its weights would not fit: calibrate again")
-    return LoadedJudge(frozen, CriteriaJudge(frozen.rubric(), frozen.aspect.aspect().scale))
+    if not frozen.asked:
+        if model is not None:
+            raise InputError(f"{path} is a {frozen.judge.method} judge and asks no model; leave --model out")
+        return LoadedJudge(frozen, frozen_judge(path, frozen, _nobody, None))
+    if model is not None and frozen.panel is not None:
+        raise InputError(f"{path} is a panel, whose members name their own models; leave --model out")
+    access = access or Access(cache=cache_folder())
+    models = [model or asked.model for asked in frozen.asked]
+    check_arguments(models, access.arguments)
+    connections = _connections(access, part, news)
+    made = frozen_judge(path, frozen, lambda asked: connections.client(model or asked), told)
+    return LoadedJudge(frozen, made, connections)
 
 
 def _connections(access: Access, part: Run | None, news: Callable[[str], None] | None) -> Connections:
@@ -139,19 +69,78 @@ def _connections(access: Access, part: Run | None, news: Callable[[str], None] |
     return Connections(access, part.journal(), tally=part.calls(), news=news)
 
 
+def _nobody(model: str) -> Client:
+    raise RubricError(f"a judge that asks no model asks {model}")  # not reached: such a file has nothing to ask
+
+
+def frozen_judge(
+    path: Path, frozen: FrozenJudge, client: Callable[[str], Client], told: Callable[[Verdict], None] | None
+) -> Judge:
+    """Return the judge of a file; `client` gives that of a model, `told` hears of an LLM judge's verdicts."""
+    aspect = frozen.aspect.aspect()
+    if frozen.panel is None:
+        judge = judge_of(path, frozen.judge, frozen.rubric(), aspect, aspect.scale, client, told)
+    else:
+        judge = _panel(path, frozen, frozen.panel, aspect, client)
+    return judge if frozen.map is None else MappedJudge(judge, frozen.map.map())
+
+
+def _panel(
+    path: Path, frozen: FrozenJudge, panel: PanelFile, aspect: Aspect, client: Callable[[str], Client]
+) -> PanelJudge:
+    seats = []
+    for m in panel.members:
+        rubric = Rubric(aspect.ref, tuple(s.step() for s in m.steps), m.base)
+        scale = aspect.scale if m.on_scale or m.judge.method != RECORDED else None
+        made = judge_of(path, m.judge, rubric, aspect, scale, client, None)
+        seats.append((Member(m.name, m.weight, m.center, m.spread, m.knots), made))
+    rubric = frozen.rubric()
+    measured = CriteriaJudge(rubric, BOUNDLESS) if rubric.steps else None
+    return PanelJudge(frozen.judge.id, seats, aspect.scale, frozen.base, measured)
+
+
+def judge_of(
+    path: Path,
+    judge: JudgeFile,
+    rubric: Rubric,
+    aspect: Aspect,
+    scale: Scale | None,
+    client: Callable[[str], Client],
+    told: Callable[[Verdict], None] | None,
+) -> Judge:
+    """Return the judge in its file form; `scale` is None for recorded scores on a scale of their own.
+
+    Raises RubricError, which names `path`, if it needs another version.
+    """
+    if judge.method == METHOD:
+        return _llm(path, judge, aspect, client, told)
+    if judge.method == RECORDED:
+        return RecordedJudge(judge.id.removeprefix(f"{RECORDED}:"), scale)
+    if judge.method != "criteria":
+        problem = f"its method is '{judge.method}'"
+        raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
+    if judge.id != ID:
+        problem = f"it was frozen with {judge.id}, and this version measures as criteria/{VERSION}"
+        raise RubricError(f"{path}: {problem}; its weights would not fit: calibrate again")
+    return CriteriaJudge(rubric, aspect.scale)
+
+
 def _llm(
-    path: Path, frozen: FrozenJudge, model: str | None, connections: Connections, told: Callable[[Verdict], None] | None
-) -> LoadedJudge:
-    asked = frozen.judge.asked
+    path: Path,
+    judge: JudgeFile,
+    aspect: Aspect,
+    client: Callable[[str], Client],
+    told: Callable[[Verdict], None] | None,
+) -> Judge:
+    asked = judge.asked
     if asked is None:
         raise RubricError(f"{path}: an LLM judge that holds no message to ask; calibrate again")
     try:
-        mode = parse_mode(frozen.judge.score_mode)
+        mode = parse_mode(judge.score_mode)
     except ConfigError:
-        problem = f"its score mode is '{frozen.judge.score_mode}'"
+        problem = f"its score mode is '{judge.score_mode}'"
         raise RubricError(
             f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator"
         ) from None
-    prompt, sampling = frozen.prompt(), Sampling(**asked.sampling.model_dump())
-    client = connections.client(model or asked.model)
-    return LoadedJudge(frozen, LLMJudge(client, prompt, frozen.aspect.aspect(), sampling, told, mode), connections)
+    prompt, sampling = prompt_of(asked), Sampling(**asked.sampling.model_dump())
+    return LLMJudge(client(asked.model), prompt, aspect, sampling, told, mode)

@@ -22,12 +22,14 @@ from calibrator.judges.frozen_parts import (
     MeasureFile,
     MessageFile,
     Origin,
+    PanelFile,
     PartFile,
     SamplingFile,
     StepFile,
     VerdictFile,
 )
 from calibrator.judges.llm import LLMJudge
+from calibrator.judges.mapped import MapFile
 from calibrator.prompts import Part, Prompt
 from calibrator.records import Rubric
 from calibrator.texts import digest
@@ -50,12 +52,30 @@ class FrozenJudge(FilePart):
     dev: Figures
     test: Figures
     verdict: VerdictFile | None = None
+    panel: PanelFile | None = None
+    map: MapFile | None = None
     content_hash: str = ""
 
     @model_serializer(mode="wrap")
     def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the parts that came later where they are empty, so that a file keeps its hash."""
         values: dict[str, Any] = usual(self)
-        return {k: v for k, v in values.items() if k != "verdict" or v is not None}
+        return {k: v for k, v in values.items() if k not in ("verdict", "panel", "map") or v is not None}
+
+    @property
+    def judges(self) -> tuple[JudgeFile, ...]:
+        """The judges whose scores it takes: itself, and the members of a panel."""
+        return (self.judge, *(m.judge for m in (self.panel.members if self.panel else ())))
+
+    @property
+    def asked(self) -> tuple[AskedFile, ...]:
+        """What is asked of models about an item, by the judge or by members of a panel."""
+        return tuple(j.asked for j in self.judges if j.asked is not None)
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The judges whose scores must stand in the data."""
+        return tuple(j.id.removeprefix("recorded:") for j in self.judges if j.method == "recorded")
 
     def hashed(self) -> FrozenJudge:
         """Return the same with its content hash filled in."""
@@ -70,15 +90,19 @@ class FrozenJudge(FilePart):
 
     def prompt(self) -> Prompt:
         """Return what an LLM judge asks. Raises RubricError if this is none, or is more than one message."""
-        asked = self.judge.asked
-        if asked is None or len(asked.messages) != 1:
-            raise RubricError("an LLM judge of this version has one message, and this file has none or several")
-        message = asked.messages[0]
-        return Prompt(tuple(Part(p.text or "", p.item or "") for p in message.parts), message.role)
+        return prompt_of(self.judge.asked)
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all."""
         write_whole(path, f"{HEAD} Do not edit: a changed file is refused.\n" + dump(self.model_dump(mode="json")))
+
+
+def prompt_of(asked: AskedFile | None) -> Prompt:
+    """Return what is asked as a prompt. Raises RubricError if it is not one message."""
+    if asked is None or len(asked.messages) != 1:
+        raise RubricError("an LLM judge of this version has one message, and this file has none or several")
+    message = asked.messages[0]
+    return Prompt(tuple(Part(p.text or "", p.item or "") for p in message.parts), message.role)
 
 
 def dump(value: Any) -> str:

@@ -123,6 +123,32 @@ class JudgeFile(FilePart):
         return {k: v for k, v in values.items() if k != "asked" or v is not None}
 
 
+class MemberFile(FilePart):
+    """A judge's seat on a panel; see `judges.panel.Member`.
+
+    `judge` says what scores, by the steps and the base if it goes by any. A recorded judge that is not `on_scale` has a
+    scale of its own. `cost` is what it takes to score an item, in US dollars; None where that is not known.
+    """
+
+    name: str
+    weight: float
+    center: float = 0.0
+    spread: float = Field(default=1.0, gt=0)
+    knots: tuple[float, ...] = ()
+    cost: float | None = None
+    judge: JudgeFile
+    base: float = 0.0
+    steps: tuple[StepFile, ...] = ()
+    on_scale: bool = True
+
+
+class PanelFile(FilePart):
+    """How a panel joins its members: "fit" or "ranks". The criteria it measures itself are the steps of the file."""
+
+    join: str
+    members: tuple[MemberFile, ...]
+
+
 class Origin(FilePart):
     """What the judge was calibrated on and how."""
 

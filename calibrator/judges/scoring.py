@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibrator.columns import Wanted, map_columns
 from calibrator.dataset import plain_items
 from calibrator.errors import ConfigError, DataError
-from calibrator.judges.build import LoadedJudge
+from calibrator.judges.loaded import LoadedJudge
 from calibrator.records import Judgment
 from calibrator.tables import kind_of, read_table, write_table
 
@@ -71,7 +71,8 @@ def score_file(
     for taken in (name, f"{name}_failure"):
         if taken in table.columns or any(taken in r for r in table.records):
             raise ConfigError(f"{file} has a column '{taken}' already; give another name with --column")
-    mapped = map_columns(table, wanted, None, judge.aspect.fields)
+    wanted = replace(wanted, recorded=judge.frozen.recorded)
+    mapped = map_columns(table, wanted, None, judge.aspect.fields, judge.aspect.name)
     had = {"output", *mapped.inputs, *(["source"] if mapped.source else [])}
     without = tuple(t for t in judge.frozen.judge.texts if t not in had)
     if "source" in without and wanted.source != "none":

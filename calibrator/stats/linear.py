@@ -42,6 +42,23 @@ def ridge(z: Array, y: Array, penalty: float, importance: Array | None = None) -
     return weights, mean_y - float(mean_z @ weights)
 
 
+def bounded_ridge(z: Array, y: Array, penalty: float, least: Array) -> tuple[Array, float]:
+    """Return weights (p,) and base of the ridge regression of `y` (n,) on `z` (n, p), no weight below its `least` (p,).
+
+    As `ridge`, with bounds: 0 for a column that may only count upwards, -inf for one that is free (non-negative least
+    squares on the rows of the penalty too; Lawson and Hanson 1974, by `scipy.optimize.lsq_linear`).
+    """
+    from scipy.optimize import lsq_linear
+
+    if not z.shape[1] or np.isneginf(least).all():
+        return ridge(z, y, penalty)
+    mean_z, mean_y = z.mean(axis=0), float(y.mean())
+    rows = np.vstack([z - mean_z, np.sqrt(penalty) * np.eye(z.shape[1])])
+    target = np.concatenate([y - mean_y, np.zeros(z.shape[1])])
+    weights: Array = lsq_linear(rows, target, bounds=(least, np.inf), method="bvls").x
+    return weights, mean_y - float(mean_z @ weights)
+
+
 def folds_of(groups: Sequence[str], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the fold of each item, 0 to folds - 1, whole groups together."""
     member = codes(groups)

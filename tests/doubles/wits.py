@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,15 +28,18 @@ TOO_LONG = {
     "type": "exceed_context_size_error",
 }
 
+_FIELD = re.compile(r'^  "(\w+)": "\{\1\}"', re.MULTILINE)  # as DSPy asks for its fields
+
 
 def key_of(body: Mapping[str, Any]) -> str:
     """Return the digest of what makes a request the same as another."""
     asked = [body.get(name) for name in ("model", "messages", "temperature", "max_tokens", "seed")]
+    asked[3] = asked[3] or body.get("max_completion_tokens")  # OpenAI's newer name of it
     return hashlib.sha256(json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def reply_to(messages: list[Mapping[str, str]], key: str) -> str:
-    """Return steps where the last message asks for them, else a score.
+    """Return steps where the last message asks for them or the first for an object of texts, else a score.
 
     The score rises with the number of words in the last quotation; the whole prompt shifts it by up to one point.
     """
@@ -43,6 +47,9 @@ def reply_to(messages: list[Mapping[str, str]], key: str) -> str:
     if '"steps"' in last:
         order = sorted(STEPS, key=lambda step: chance(key, step))
         return json.dumps({"steps": order[: 3 + int(3 * chance(key))]})
+    if fields := _FIELD.findall(next((m["content"] for m in messages if m["role"] == "system"), "")):
+        order = sorted(STEPS, key=lambda step: chance(key, step))[: 3 + int(3 * chance(key))]
+        return json.dumps({field: "\n".join(f"{n}. {step}" for n, step in enumerate(order, 1)) for field in fields})
     merit = 1 + min(len(_last_quotation(last).split()), 24) / 6
     shift = 2 * chance([m["content"] for m in messages]) - 1
     return json.dumps({"score": max(1, min(5, round(merit + shift)))})

@@ -1,0 +1,229 @@
+"""What `compare` and `panel` do: read what was asked, show the plan, compare, write down and print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrator.calibration.config import make_config, read_settings
+from calibrator.calibration.prepare import prepare, rated_aspects
+from calibrator.calibration.progress import Silent
+from calibrator.catalog import open_source
+from calibrator.cli.options import INTERRUPTED
+from calibrator.comparison.compare import Wishes
+from calibrator.comparison.names import JudgeName, parse_judges, with_models
+from calibrator.comparison.planning import ASKING, EMBEDDED, calls, judges_for, needed
+from calibrator.comparison.whole import AspectWork, Done, Further, Work, compare_all
+from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
+from calibrator.evaluation.replacement import margin_of
+from calibrator.files import write_whole
+from calibrator.judges.places import check_place
+from calibrator.models.build import Access, Connections
+from calibrator.models.names import check_name, check_ready
+from calibrator.models.prices import price_for
+from calibrator.models.replies import cache_folder
+from calibrator.report.compare import comparison_markdown, show_comparison
+from calibrator.report.compare_files import to_csv, to_json
+from calibrator.report.console import make_console, say, tell_aside
+from calibrator.report.panel import panel_json, show_panel
+from calibrator.report.terminal import LiveProgress
+from calibrator.store import Ledger, Run
+from calibrator.texts import digest
+
+KEPT = "nothing is lost: the same command goes on where it stopped"
+AFRESH = ("budget", "concurrency", "rpm", "tpm", "timeout", "price", "batch", "cache")  # do not change what is found
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A comparison as it was asked for; `said` are settings of a run."""
+
+    judges: str | None
+    models: tuple[str, ...]
+    said: Mapping[str, Any]
+    score_map: str = "identity"
+    epsilon: str = "expert"
+    negative: bool = False
+    most: float | None = None
+    costs: Mapping[str, str] = field(default_factory=dict)
+    trials: bool = False
+    by_system: bool = False
+    unified: bool = False
+    overall: str = ""
+    preference: str | None = None
+    rank_best: str = "lowest"
+
+    def wishes(self) -> Wishes:
+        """Return how judges are compared. Raises ConfigError for an option that makes no sense."""
+        try:
+            epsilon = margin_of(float(self.epsilon) if self.epsilon[:1].isdigit() else self.epsilon)
+        except ValueError as error:
+            raise ConfigError(f"--epsilon: {error}") from None
+        kinds = ("identity", "linear", "isotonic", "ordinal", "auto")
+        if self.score_map not in kinds:
+            raise ConfigError(f"--map: '{self.score_map}' is none; those there are: {', '.join(kinds)}")
+        costs = {name: _dollars(name, text) for name, text in self.costs.items()}
+        return Wishes(self.most, costs, self.negative, epsilon, self.score_map)
+
+
+def start(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_json: bool) -> None:
+    """Compare the judges, write the files and print the tables. Ctrl-C exits with 130."""
+    if request.preference is not None:
+        from calibrator.cli.preferring import start_preference
+
+        start_preference(request, quiet=quiet, as_json=as_json)
+        return
+    aspects = _aspects(request)
+    work = Work(
+        tuple(_aspect_work(request, aspect, several=len(aspects) > 1) for aspect in aspects),
+        request.wishes(),
+        Further(request.trials, request.by_system, request.unified, request.overall),
+    )
+    done, place = _see_through(request, work, runs, quiet=quiet or as_json)
+    folder = out or place.folder
+    files = {
+        "comparison.md": comparison_markdown(done.result, done.looks),
+        "comparison.csv": to_csv(done.result),
+        "comparison.json": to_json(done.result),
+    }
+    for name, text in files.items():
+        write_whole(folder / name, text)
+    if as_json:
+        print(files["comparison.json"])
+        return
+    console = make_console(quiet)
+    show_comparison(console, done.result, done.looks)
+    say(console, f"\nwritten   {folder}: {', '.join(files)}")
+    if quiet:
+        print(folder / "comparison.md")
+
+
+def start_panel(request: Request, join: str, out: Path | None, runs: Path, *, quiet: bool, as_json: bool) -> None:
+    """Join judges, hold the panel against each of them, freeze it and print what it is worth."""
+    if join not in ("fit", "ranks"):
+        raise ConfigError(f"--join: '{join}' is none; fit or ranks")
+    aspects = _aspects(request)
+    if len(aspects) != 1:
+        raise ConfigError("--aspect: a panel is for one aspect")
+    name = parse_judges(f"panel:{'ranks=' if join == 'ranks' else ''}{request.judges}")[0]
+    work = Work((_aspect_work(request, aspects[0], several=False, names=(*name.members, name)),), request.wishes())
+    aspect = work.aspects[0].prepared.aspect
+    target = out or Path("rubrics") / "frozen" / f"{aspect.name}-panel.yaml"
+    replaced = check_place(target)
+    done, _ = _see_through(request, work, runs, quiet=quiet or as_json)
+    frozen = done.frozen[aspect.ref]
+    if replaced:
+        tell_aside([f"{target} replaces {replaced}"])
+    frozen.save(target)
+    if as_json:
+        print(panel_json(done.result, frozen, target, done.looks[0]))
+        return
+    console = make_console(quiet)
+    show_comparison(console, done.result, done.looks)
+    show_panel(console, frozen, target)
+    if quiet:
+        print(target)
+
+
+def _aspects(request: Request) -> tuple[str, ...]:
+    said = request.said.get("aspect")
+    if said is None:
+        raise ConfigError("say what to judge: --aspect relevance, several by comma, or all")
+    if said == "all":
+        return rated_aspects(make_config(**{**_settings(request), "aspect": "all"}))
+    return tuple(dict.fromkeys(part.strip() for part in said.split(",") if part.strip()))
+
+
+def _settings(request: Request) -> dict[str, Any]:
+    """Return the settings of a run: those of `calibrate.yaml`, and over them what was said."""
+    stored = read_settings(None)
+    columns = {**stored.get("columns", {}), **request.said.get("columns", {})}
+    return {**stored, **request.said, "columns": columns}
+
+
+def _aspect_work(
+    request: Request, aspect: str, *, several: bool, names: tuple[JudgeName, ...] | None = None
+) -> AspectWork:
+    """Return one aspect with its judges, its configuration and its data; what is left out is told aside."""
+    settings = {k: v for k, v in _settings(request).items() if k not in ("model", "drafter")}
+    config = make_config(**{**settings, "aspect": aspect})
+    source = open_source(config.data, config.data_dir, config.encoding)
+    if names is None:
+        usual = [*EMBEDDED, "recorded", *(ASKING if request.models else ())]
+        names = parse_judges(request.judges or ",".join(usual))
+    for model in request.models:
+        check_name(model)
+    chosen, missing = judges_for(with_models(names, request.models), source, aspect.rpartition("/")[2], several=several)
+    tell_aside(missing)
+    recorded = tuple(dict.fromkeys(r for name in chosen for r in needed(name)))
+    config = make_config(**{**settings, "aspect": aspect, "columns": {**settings["columns"], "recorded": recorded}})
+    return AspectWork(config, prepare(config), chosen)
+
+
+def _see_through(request: Request, work: Work, runs: Path, *, quiet: bool) -> tuple[Done, Run]:
+    """Compare, showing plan and progress; a comparison that was begun in the same place goes on there."""
+    Ledger(runs).check()
+    place = Run(runs / f"compare-{_label(request, work)}")
+    place.folder.mkdir(parents=True, exist_ok=True)
+    console = make_console(quiet)
+    live: Silent | LiveProgress = Silent() if quiet else LiveProgress(console, "judges")
+    access = work.aspects[0].config.access(cache_folder())
+    try:
+        with place.held():
+            journal = place.journal()
+            with Connections(access, journal, live.spent, place.calls(), live.news) as connections:
+                _show_plan(work, access, connections, console)
+                with live:
+                    done = compare_all(work, place, journal, Ledger(runs), connections, live)
+    except KeyboardInterrupt:
+        print(f"\nStopped; {KEPT}.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except ModelUnfit:
+        raise  # going on would not help
+    except (BudgetSpent, ModelError) as error:
+        higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
+        error.args = (f"{str(error).rstrip('.')}; {KEPT}{higher}",)
+        raise
+    return done, place
+
+
+def _label(request: Request, work: Work) -> str:
+    """Return a name that the same comparison has again, and no other."""
+    asked = {k: v for k, v in asdict(request).items() if k != "said"}
+    parts = [[a.config.model_dump(mode="json", exclude=set(AFRESH)), a.prepared.split.digest] for a in work.aspects]
+    names = [str(n) for a in work.aspects for n in a.names]
+    aspects = "-".join(a.prepared.aspect.name for a in work.aspects)
+    return f"{aspects[:60]}-{digest([asked, parts, names])[:10]}"
+
+
+def _show_plan(work: Work, access: Access, connections: Connections, console: Any) -> None:
+    """Say on what will be compared, and how many calls that takes; before the first of them."""
+    for part in work.aspects:
+        prepared, config = part.prepared, part.config
+        say(console, f"{prepared.aspect.label} ({prepared.aspect.ref}, {prepared.chosen})", "bold")
+        split = prepared.split
+        sizes = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
+        say(console, f"data      {prepared.dataset.name}: {len(prepared.dataset.items)} rated items; {sizes}")
+        for warning in prepared.warnings:
+            say(console, f"warning   {warning}", "yellow")
+        asked = calls(part.names, config, prepared, connections, mapped=work.wishes.map != "identity")
+        for model, count in asked.items():
+            check_ready(model, config.model_arg)
+            known = price_for(model, access.price) is not None
+            about = "its price is known" if known else "its price is not known (--price gives it)"
+            say(console, f"plan      up to {count:,} calls of {model}; {about}")
+        if not asked:
+            say(console, f"plan      {len(part.names)} judges; no call to any model")
+
+
+def _dollars(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ConfigError(f"--cost: '{name}={text}' is not NAME=0.002 (US dollars an item)")
+    return value

@@ -1,0 +1,97 @@
+"""Before a comparison: which judges there are to compare, and how many calls of which model they take at most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from calibrator.calibration.config import RunConfig
+from calibrator.calibration.method import with_model
+from calibrator.calibration.prepare import Prepared, plan
+from calibrator.catalog import Source
+from calibrator.columns import recorded_column, recorded_names
+from calibrator.comparison.making import config_with
+from calibrator.comparison.names import JudgeName, asked_how
+from calibrator.drafting.g_eval import TRIES
+from calibrator.errors import DataError
+from calibrator.judges.expected import ExpectedMode
+from calibrator.judges.frozen import read_frozen
+from calibrator.judges.modes import parse_mode
+from calibrator.judges.places import find_frozen
+from calibrator.models.build import Connections
+
+FIRST = ("constant", "length")  # in every comparison
+EMBEDDED = (*FIRST, "uncalibrated", "criteria")
+ASKING = ("zero-shot", "g-eval", "calibrated")
+PAPER_SAMPLES = 20
+
+
+def judges_for(
+    names: Sequence[JudgeName], source: Source, aspect: str, *, several: bool
+) -> tuple[tuple[JudgeName, ...], tuple[str, ...]]:
+    """Return the judges of an aspect, and what is to be said of those that are left out.
+
+    `recorded` alone becomes all recorded judges that the table has for the aspect. With `several` aspects a recorded
+    judge may be there for some of them only, and is left out of the others; else a missing one raises DataError.
+    """
+    found = [JudgeName(name) for name in FIRST]
+    missing: list[str] = []
+    for name in names:
+        if name.method == "recorded" and not name.argument:
+            found += [JudgeName("recorded", column) for column in recorded_names(source.table, aspect)]
+            continue
+        try:
+            for column in needed(name):
+                recorded_column(source.table, column, aspect)
+        except DataError:
+            if not several:
+                raise
+            missing.append(f"{aspect}: {name} is left out, the data has no such scores")
+            continue
+        found.append(name)
+    return tuple(dict.fromkeys(found)), tuple(missing)
+
+
+def needed(name: JudgeName) -> tuple[str, ...]:
+    """Return the recorded judges that a judge stands on, those of a frozen panel too."""
+    if name.method == "calibrated" and name.argument:
+        return read_frozen(find_frozen(name.argument)).recorded
+    return name.recorded + tuple(r for m in name.members for r in needed(m) if m.method == "calibrated")
+
+
+def calls(
+    names: Sequence[JudgeName], config: RunConfig, prepared: Prepared, connections: Connections, *, mapped: bool
+) -> Counter[str]:
+    """Return how many calls each model will be asked for, at most.
+
+    A judge on a panel, or one whose scores are `mapped`, judges train and dev too; one that is named twice, alone and
+    on a panel, is asked once. Raises what opening a model raises.
+    """
+    known, test = len(prepared.split.train) + len(prepared.split.dev), len(prepared.split.test)
+    members = {m for name in names for m in name.members}
+    asked: Counter[str] = Counter()
+    for name in dict.fromkeys([*(n for n in names if not n.members), *members]):
+        items = test + (known if name in members or mapped else 0)
+        if name.method == "calibrated" and name.argument:
+            for one in read_frozen(find_frozen(name.argument)).judges:
+                if one.asked is not None:
+                    mode = parse_mode(one.score_mode)
+                    asked[name.model or one.asked.model] += items * mode.draws + bool(mode.logprobs)
+        elif name.model and name.method in ("calibrated", "top"):
+            own = config_with(config, name.model)
+            method = with_model(own, prepared.aspect, prepared.roles, connections)
+            whole = plan(own, prepared, method).calls
+            count = int(name.argument) if name.method == "top" else 1
+            asked[name.model] += whole + count * items * own.mode.draws
+        elif name.model:
+            asked[name.model] += _prompted(name, config, items)
+    return asked
+
+
+def _prompted(name: JudgeName, config: RunConfig, items: int) -> int:
+    if name.method == "zero-shot":
+        mode, _ = asked_how(name, config.mode)
+        return items * mode.draws + bool(mode.logprobs)
+    mode, _ = asked_how(name, ExpectedMode())
+    draws = mode.draws if name.argument else PAPER_SAMPLES  # if the model gives no log-probabilities
+    return TRIES + 1 + items * draws
