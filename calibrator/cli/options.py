@@ -27,6 +27,7 @@ DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the named sets (or $CALIBRATOR_DATA).", show_default=False)
 ]
 Encoding = Annotated[str | None, typer.Option(help="Of a text file; UTF-8 by default.", show_default=False)]
+Config = Annotated[Path | None, typer.Option(help="Settings; calibrate.yaml if it is there.")]
 Runs = Annotated[Path, typer.Option("--runs-dir", help="Where runs are kept.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the outcome.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output, nothing else.")]
@@ -219,3 +220,16 @@ def _said(taken: dict[str, Any]) -> dict[str, Any]:
     named = columns(**{name: taken.pop(name) for name in COLUMNS if name in taken}) if "output" in taken else {}
     said = {name: value for name, value in taken.items() if value is not None}
     return said | ({"columns": named} if named else {})
+
+
+def settled(said: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
+    """Return the settings of a file (`calibrate.yaml` if it is there) with what was said in place of them.
+
+    Which file it is, is told on standard error. Raises ConfigError if it cannot be read or makes no sense.
+    """
+    from calibrator.calibration.config import read_settings
+
+    stored = read_settings(config)
+    if config is not None or Path("calibrate.yaml").exists():
+        typer.echo(f"settings  {config or 'calibrate.yaml'}", err=True)
+    return {**stored, **said, "columns": {**stored.get("columns", {}), **said.get("columns", {})}}

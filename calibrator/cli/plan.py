@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,24 +16,8 @@ if TYPE_CHECKING:
 NOBODY = "http://localhost/v1#nobody"  # opening it needs no package, no key and no server
 
 
+@o.taking(o.DATA, o.COLUMNS)
 def plan(
-    aspect: o.Aspect = None,
-    data: o.Data = None,
-    data_dir: o.DataDir = None,
-    test: Annotated[
-        str | None, typer.Option(help="A separate test file; else 30 % of the data are the test side.")
-    ] = None,
-    aspect_file: o.AspectFile = None,
-    scale: o.Scale = None,
-    encoding: o.Encoding = None,
-    source: o.Source = None,
-    output: o.Output = None,
-    reference: o.Reference = None,
-    group: o.Group = None,
-    system: o.System = None,
-    identifier: o.Identifier = None,
-    score: o.Score = None,
-    inputs: o.Input = None,
     expect: Annotated[
         float | None, typer.Option(help="The correlation you expect of your judge; the pilot's otherwise.")
     ] = None,
@@ -48,29 +31,16 @@ def plan(
             rich_help_panel=o.MODELS,
         ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings; calibrate.yaml if it is there.")] = None,
+    config: o.Config = None,
     as_json: o.Json = False,
+    *,
+    said: dict[str, Any],
 ) -> None:
     """Before a run: how wide the interval will be, how many labels a narrower one takes, and how much work it is."""
-    from calibrator.calibration.config import make_config, read_settings
+    from calibrator.calibration.config import make_config
 
-    said = {
-        "aspect": aspect or (aspect_file.stem if aspect_file else None),
-        "data": data,
-        "data_dir": data_dir,
-        "test": test,
-        "aspect_file": aspect_file,
-        "scale": scale,
-        "encoding": encoding,
-        "seed": seed,
-        "model": model,
-    }
-    settings = read_settings(config) | {k: v for k, v in said.items() if v is not None}
-    named = o.columns(source, output, reference, group, system, identifier, score, inputs)
-    if config is not None or Path("calibrate.yaml").exists():
-        typer.echo(f"settings  {config or 'calibrate.yaml'}", err=True)
-    settings["columns"] = {**settings.get("columns", {}), **named}
-    _tell(make_config(**settings), expect, as_json)
+    more = {k: v for k, v in (("seed", seed), ("model", model)) if v is not None}
+    _tell(make_config(**o.settled(said | more, config)), expect, as_json)
 
 
 def _tell(config: RunConfig, expect: float | None, as_json: bool) -> None:

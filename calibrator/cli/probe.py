@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from calibrator.cli import options as o
 
 PROBES = "Probes"
+DATA = {name: kind for name, kind in o.DATA.items() if name != "test"}
+ASKING = {name: kind for name, kind in o.ASKING.items() if name != "draft_tokens"}
 
 
+@o.taking(DATA, o.COLUMNS, ASKING)
 def probe(
     judge: Annotated[
         str,
@@ -20,20 +23,6 @@ def probe(
             "scores, or replies:FILE for replies that were recorded."
         ),
     ],
-    aspect: o.Aspect = None,
-    data: o.Data = None,
-    data_dir: o.DataDir = None,
-    aspect_file: o.AspectFile = None,
-    scale: o.Scale = None,
-    encoding: o.Encoding = None,
-    source: o.Source = None,
-    output: o.Output = None,
-    reference: o.Reference = None,
-    group: o.Group = None,
-    system: o.System = None,
-    identifier: o.Identifier = None,
-    score: o.Score = None,
-    inputs: o.Input = None,
     probes: Annotated[
         str | None,
         typer.Option(
@@ -74,21 +63,6 @@ def probe(
             "--model", "-m", help="Who judges zero-shot; for a frozen judge, another.", rich_help_panel=o.MODELS
         ),
     ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Most tokens of a judgment's reply.", rich_help_panel=o.MODELS)
-    ] = None,
-    score_mode: Annotated[
-        str | None, typer.Option(help="text, expected or sample:5, for zero-shot.", rich_help_panel=o.MODELS)
-    ] = None,
-    model_arg: o.ModelArg = None,
-    budget: o.Budget = None,
-    concurrency: o.Concurrency = None,
-    rpm: o.Rpm = None,
-    tpm: o.Tpm = None,
-    timeout: o.Timeout = None,
-    price: o.Price = None,
-    batch: o.Batch = None,
-    cache: o.Cache = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The result: .json to read again, .md for people.")
     ] = None,
@@ -96,37 +70,19 @@ def probe(
     runs_dir: o.Runs = Path("runs"),
     quiet: o.Quiet = False,
     as_json: o.Json = False,
+    *,
+    said: dict[str, Any],
 ) -> None:
     """Try what should not move a judge's scores: repeats, temperatures, wording, order, length, attacks and more."""
     from calibrator.cli.probing import probe_judge
     from calibrator.cli.subject import Asked
 
-    said = {
-        "aspect": aspect or (aspect_file.stem if aspect_file else None),
-        "data": data,
-        "data_dir": data_dir,
-        "aspect_file": aspect_file,
-        "scale": scale,
-        "encoding": encoding,
-        "seed": seed,
-        "resamples": resamples,
-        "model": model,
-        "max_tokens": max_tokens,
-        "score_mode": score_mode,
-        "model_arg": o.pairs("--model-arg", model_arg, "key=value") or None,
-        "budget": budget,
-        "concurrency": concurrency,
-        "rpm": rpm,
-        "tpm": tpm,
-        "timeout": timeout,
-        "price": price,
-        "batch": batch,
-        "cache": cache,
-    }
+    named = said.pop("columns", {})
+    more = (("seed", seed), ("resamples", resamples), ("model", model))
     asked = Asked(
         judge=judge,
-        said={k: v for k, v in said.items() if v is not None},
-        columns=o.columns(source, output, reference, group, system, identifier, score, inputs),
+        said=said | {k: v for k, v in more if v is not None},
+        columns=named,
         probes=_listed(probes),
         items=items,
         repeats=repeats,
