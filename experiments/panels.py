@@ -32,7 +32,7 @@ from calibrator.models.build import Access, Connections
 from calibrator.store import Ledger, Run
 
 SMALL = "llama-3-8b/auto-cseval llama-3-8b/zero-shot mistral-7b/auto-cseval mistral-7b/zero-shot".split()
-PANELS = {
+PANELS: dict[str, dict[str, tuple[str, ...]]] = {
     "cseval": {
         "criteria + GPT-4 zero-shot": ("criteria", "recorded:gpt-4/zero-shot"),
         "criteria + four 7-8B": ("criteria", *(f"recorded:{p}" for p in SMALL)),
@@ -46,7 +46,7 @@ PANELS = {
     },
 }
 ASPECTS = {"cseval": ("relevance", "coherence", "aggressiveness", "suitableness"), "topical-chat": ("overall",)}
-AIMS = {
+AIMS: dict[str, dict[str, float]] = {
     "criteria + GPT-4 zero-shot": {"relevance": 0.70, "coherence": 0.67, "aggressiveness": 0.53, "suitableness": 0.61},
     "criteria + four 7-8B": {"relevance": 0.67, "coherence": 0.64, "aggressiveness": 0.52, "suitableness": 0.62},
 }

@@ -22,13 +22,12 @@ from calibrator.calibration.progress import Progress, Silent
 from calibrator.calibration.purpose import Purpose
 from calibrator.calibration.refit import refit
 from calibrator.calibration.result import CALIBRATED, RunResult, Side, Validation, interval, trusted_rho
-from calibrator.calibration.score import MOST_FAILURES
 from calibrator.calibration.search import Search
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import top_k
 from calibrator.calibration.transfer import Without
 from calibrator.calibration.validate import Looks, beats, best_baseline, compared, signed, validate
-from calibrator.evaluation.agreement import failures_of, scores_of
+from calibrator.evaluation.agreement import MOST_FAILURES, failures_of, scores_of
 from calibrator.evaluation.aim import Aim
 from calibrator.evaluation.curve import SIZES, labels_used
 from calibrator.evaluation.gate import gate

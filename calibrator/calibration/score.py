@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrator.evaluation.agreement import failures_of
+from calibrator.evaluation.agreement import MOST_FAILURES, failures_of
 from calibrator.evaluation.aim import Aim
 from calibrator.records import Candidate, Item, Rubric, Stopped, Verdict
-
-MOST_FAILURES = 0.05
 
 
 def make_candidate(

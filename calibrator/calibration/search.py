@@ -23,13 +23,14 @@ from calibrator.calibration.progress import Progress
 from calibrator.calibration.races.base import Course, Stop
 from calibrator.calibration.races.driver import Wanted
 from calibrator.calibration.refine import refine_requests, telling_disagreements, worst_disagreements
-from calibrator.calibration.score import MOST_FAILURES, make_candidate
+from calibrator.calibration.score import make_candidate
 from calibrator.calibration.seeds import seed_for
 from calibrator.calibration.select import course_over, raced, top_k
 from calibrator.calibration.stop import gained
 from calibrator.codec import verdicts_from_json, verdicts_to_json, written_from_json, written_to_json
 from calibrator.drafting.base import RefineRequest
 from calibrator.errors import CalibrationError
+from calibrator.evaluation.agreement import MOST_FAILURES
 from calibrator.evaluation.aim import Aim
 from calibrator.journal import Journal
 from calibrator.judges.base import Judge

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from calibrator.comparison.whole import AspectWork, Done, Further, Work, compare
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.evaluation.replacement import margin_of
 from calibrator.files import write_whole
+from calibrator.journal import Journal
 from calibrator.judges.places import check_place
 from calibrator.models.build import Access, Connections
 from calibrator.models.names import check_name, check_ready
@@ -28,7 +30,7 @@ from calibrator.models.replies import cache_folder
 from calibrator.report.compare import comparison_markdown, show_comparison
 from calibrator.report.compare_files import to_csv, to_json
 from calibrator.report.console import make_console, say, tell_aside
-from calibrator.report.panel import panel_json, show_panel
+from calibrator.report.panel import panel_json, show_panel, verdict_of
 from calibrator.report.terminal import LiveProgress
 from calibrator.store import Ledger, Run
 from calibrator.texts import digest
@@ -74,9 +76,9 @@ def start(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_jso
     if request.preference is not None:
         from calibrator.cli.preferring import start_preference
 
-        start_preference(request, quiet=quiet, as_json=as_json)
+        start_preference(request, out, runs, quiet=quiet, as_json=as_json)
         return
-    aspects = _aspects(request)
+    aspects = aspects_of(request)
     work = Work(
         tuple(_aspect_work(request, aspect, several=len(aspects) > 1) for aspect in aspects),
         request.wishes(),
@@ -93,19 +95,18 @@ def start(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_jso
         write_whole(folder / name, text)
     if as_json:
         print(files["comparison.json"])
-        return
-    console = make_console(quiet)
-    show_comparison(console, done.result, done.looks)
-    say(console, f"\nwritten   {folder}: {', '.join(files)}")
-    if quiet:
+    elif quiet:
         print(folder / "comparison.md")
+    else:
+        show_comparison(make_console(), done.result, done.looks)
+        say(make_console(), f"\nwritten   {folder}: {', '.join(files)}")
 
 
 def start_panel(request: Request, join: str, out: Path | None, runs: Path, *, quiet: bool, as_json: bool) -> None:
     """Join judges, hold the panel against each of them, freeze it and print what it is worth."""
     if join not in ("fit", "ranks"):
         raise ConfigError(f"--join: '{join}' is none; fit or ranks")
-    aspects = _aspects(request)
+    aspects = aspects_of(request)
     if len(aspects) != 1:
         raise ConfigError("--aspect: a panel is for one aspect")
     name = parse_judges(f"panel:{'ranks=' if join == 'ranks' else ''}{request.judges}")[0]
@@ -120,24 +121,24 @@ def start_panel(request: Request, join: str, out: Path | None, runs: Path, *, qu
     frozen.save(target)
     if as_json:
         print(panel_json(done.result, frozen, target, done.looks[0]))
-        return
-    console = make_console(quiet)
-    show_comparison(console, done.result, done.looks)
-    show_panel(console, frozen, target)
-    if quiet:
-        print(target)
+    elif quiet:
+        print(verdict_of(frozen), target, sep="\n")
+    else:
+        show_comparison(make_console(), done.result, done.looks)
+        show_panel(make_console(), frozen, target)
 
 
-def _aspects(request: Request) -> tuple[str, ...]:
+def aspects_of(request: Request) -> tuple[str, ...]:
+    """Return the aspects that were asked for; `all` are those that the data has ratings for."""
     said = request.said.get("aspect")
     if said is None:
         raise ConfigError("say what to judge: --aspect relevance, several by comma, or all")
     if said == "all":
-        return rated_aspects(make_config(**{**_settings(request), "aspect": "all"}))
+        return rated_aspects(make_config(**{**settings_of(request), "aspect": "all"}))
     return tuple(dict.fromkeys(part.strip() for part in said.split(",") if part.strip()))
 
 
-def _settings(request: Request) -> dict[str, Any]:
+def settings_of(request: Request) -> dict[str, Any]:
     """Return the settings of a run: those of `calibrate.yaml`, and over them what was said."""
     stored = read_settings(None)
     columns = {**stored.get("columns", {}), **request.said.get("columns", {})}
@@ -148,7 +149,7 @@ def _aspect_work(
     request: Request, aspect: str, *, several: bool, names: tuple[JudgeName, ...] | None = None
 ) -> AspectWork:
     """Return one aspect with its judges, its configuration and its data; what is left out is told aside."""
-    settings = {k: v for k, v in _settings(request).items() if k not in ("model", "drafter")}
+    settings = {k: v for k, v in settings_of(request).items() if k not in ("model", "drafter")}
     config = make_config(**{**settings, "aspect": aspect})
     source = open_source(config.data, config.data_dir, config.encoding)
     if names is None:
@@ -165,19 +166,29 @@ def _aspect_work(
 
 def _see_through(request: Request, work: Work, runs: Path, *, quiet: bool) -> tuple[Done, Run]:
     """Compare, showing plan and progress; a comparison that was begun in the same place goes on there."""
-    Ledger(runs).check()
-    place = Run(runs / f"compare-{_label(request, work)}")
-    place.folder.mkdir(parents=True, exist_ok=True)
     console = make_console(quiet)
     live: Silent | LiveProgress = Silent() if quiet else LiveProgress(console, "judges")
+    Ledger(runs).check()
     access = work.aspects[0].config.access(cache_folder())
+    with working_in(runs / f"compare-{_label(request, work)}", access, live) as (place, journal, connections):
+        _show_plan(work, access, connections, console)
+        with live:
+            return compare_all(work, place, journal, Ledger(runs), connections, live), place
+
+
+@contextmanager
+def working_in(folder: Path, access: Access, live: Silent | LiveProgress) -> Iterator[tuple[Run, Journal, Connections]]:
+    """Hold the folder of a comparison with its journal and its models; what stops it is told with how to go on.
+
+    Ctrl-C exits with 130.
+    """
+    place = Run(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with place.held():
             journal = place.journal()
             with Connections(access, journal, live.spent, place.calls(), live.news) as connections:
-                _show_plan(work, access, connections, console)
-                with live:
-                    done = compare_all(work, place, journal, Ledger(runs), connections, live)
+                yield place, journal, connections
     except KeyboardInterrupt:
         print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -187,7 +198,6 @@ def _see_through(request: Request, work: Work, runs: Path, *, quiet: bool) -> tu
         higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
         error.args = (f"{str(error).rstrip('.')}; {KEPT}{higher}",)
         raise
-    return done, place
 
 
 def _label(request: Request, work: Work) -> str:

@@ -16,6 +16,9 @@ def gate(
         float, typer.Option(help="What the lower end of the gain over the best baseline must exceed.")
     ] = 0.0,
     min_rho: Annotated[float, typer.Option(help="The least Spearman correlation with the humans.")] = 0.4,
+    probe: Annotated[
+        Path | None, typer.Option(help="What `calibrate probe … --out FILE.json` found of the judge: it counts too.")
+    ] = None,
     runs_dir: o.Runs = Path("runs"),
     as_json: o.Json = False,
 ) -> None:
@@ -23,5 +26,5 @@ def gate(
     from calibrator.report.gate import show_gate
     from calibrator.store import find_run
 
-    passed = show_gate(find_run(runs_dir, name), min_gain, min_rho, as_json=as_json)
+    passed = show_gate(find_run(runs_dir, name), min_gain, min_rho, probe, as_json=as_json)
     raise typer.Exit(0 if passed else 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from calibrator.texts import digest
 Made = TypeVar("Made")
 
 KNOWN, TEST = "known", "test"
+JUDGED, MADE = "judged/", "made/"  # how the keys of entries begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,20 @@ class Bench:
     _booked: dict[str, tuple[int, float | None]] = field(default_factory=dict)
     _outcomes: dict[str, Outcome] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Take what entries of this journal are booked for already, whatever they are about."""
+        for key, value in self.journal.items():
+            if key.startswith((JUDGED, MADE)):
+                self._book(value["booked"])
+
     def judged(self, name: str, judge: Judge, side: str, items: Sequence[Item]) -> Outcome:
         """Return what a judge gives on the items of a side, from the journal where it stands there.
 
         An entry is kept by the name, the judge and the items. Raises what its model raises.
         """
-        key = f"judged/{self.about}/{name}/{side}/{digest([judge.id, judge.mode, [[i.id, i.key] for i in items]])[:16]}"
+        key = (
+            f"{JUDGED}{self.about}/{name}/{side}/{digest([judge.id, judge.mode, [[i.id, i.key] for i in items]])[:16]}"
+        )
         if key not in self._outcomes:
             value = self._entered(key, lambda: verdicts_to_json(judge.judge(items)))
             verdicts = verdicts_from_json(value["given"])
@@ -57,7 +66,7 @@ class Bench:
     def made(self, name: str, make: Callable[[], Made]) -> tuple[Made, float | None]:
         """Return what `make` gives and what models cost on the way, in US dollars; None where that is not known."""
         made: list[Made] = [make()]  # always made anew: its replies stand in the journal, what it cost beside them
-        return made[0], self._entered(f"made/{self.about}/{name}", lambda: None)["cost"]
+        return made[0], self._entered(f"{MADE}{self.about}/{name}", lambda: None)["cost"]
 
     def _entered(self, key: str, work: Callable[[], object]) -> dict[str, Any]:
         """Return what `work` gives, what models cost since the last entry, and the seconds it took."""
@@ -76,8 +85,14 @@ class Bench:
             }
 
         value: dict[str, Any] = self.journal.once(key, entry)
-        self._booked.update({model: (replies, cost) for model, (replies, cost) in value["booked"].items()})
+        self._book(value["booked"])
         return value
+
+    def _book(self, sums: Mapping[str, tuple[int, float | None]]) -> None:
+        """Take what each model was used for when an entry was made, where that is more than is booked."""
+        for model, (replies, cost) in sums.items():
+            if replies > self._booked.get(model, (0, 0.0))[0]:
+                self._booked[model] = (replies, cost)
 
 
 def _more(now: float | None, before: float | None) -> float | None:

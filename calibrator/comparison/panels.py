@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.aspects import Aspect
-from calibrator.calibration.score import MOST_FAILURES
 from calibrator.comparison.joining import Join, Joined, join_by_fit, join_by_ranks
 from calibrator.comparison.making import Made
 from calibrator.criteria import Measured
 from calibrator.errors import ConfigError
-from calibrator.evaluation.agreement import scores_of
+from calibrator.evaluation.agreement import MOST_FAILURES, scores_of
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.judges.panel import BOUNDLESS, PanelJudge
 from calibrator.records import Failure, Item, Judgment, Verdict

@@ -166,7 +166,7 @@ def _mirror(ranking: Ranking, found: Preference) -> Mirror | None:
 
 def _notes(found: Preference, aspects: Sequence[Aspect], ranked: Ranked, mirror: Mirror | None) -> list[str]:
     told = [
-        f"{found.items} outputs in {found.rankings} rankings, those that all {len(found.judges)} judges scored;"
+        f"{found.items} outputs in {found.rankings} rankings, those that every judge here scored;"
         f" {found.left_out} rankings are left out, with fewer than two such outputs or one rank only. NDCG of few"
         " outputs is high by chance: read it beside the random order.",
         _score_note(aspects),

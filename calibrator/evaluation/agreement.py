@@ -17,6 +17,7 @@ from calibrator.stats.resampling import Interval, group_weights, percentile_inte
 
 Array = NDArray[np.float64]
 RESAMPLES = 2000
+MOST_FAILURES = 0.05  # of the items: a judge that fails on more is not to be chosen
 
 
 @dataclass(frozen=True, slots=True)

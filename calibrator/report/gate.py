@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from calibrator.calibration.result import RunResult, interval, trusted_rho
 from calibrator.errors import RunError
-from calibrator.evaluation.gate import gate
+from calibrator.evaluation.gate import Verdict, gate
 from calibrator.report.lines import cell
+from calibrator.report.probe import reasons_for
 from calibrator.store import Run
 
 
-def show_gate(run: Run, min_gain: float, min_rho: float, *, as_json: bool) -> bool:
+def show_gate(run: Run, min_gain: float, min_rho: float, probe: Path | None = None, *, as_json: bool) -> bool:
     """Print whether the judge of a run passes, with the figures it was decided by, and return it.
 
-    Raises RunError if the run is not finished, or its result is of another version.
+    With `probe`, the file of a probe of the same judge, the thresholds that it missed count too. Raises RunError if the
+    run is not finished, its result is of another version, or the probe is of another judge.
     """
     result = result_of(run)
     over = result.best_baseline
@@ -33,6 +36,8 @@ def show_gate(run: Run, min_gain: float, min_rho: float, *, as_json: bool) -> bo
         result.data.faults,
         where,
     )
+    missed = reasons_for(probe, result.content_hash) if probe is not None else ()
+    found = Verdict(found.passed and not missed, (*found.reasons, *missed))
     if as_json:
         figures = {"gain": gain.model_dump(), "spearman": rho.model_dump(), "over": over}
         about = {"run": run.id, "passed": found.passed, "reasons": found.reasons, **figures}

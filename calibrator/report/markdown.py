@@ -130,6 +130,8 @@ def _search(result: RunResult) -> list[str]:
     stopped = sum(c.stopped is not None for c in result.candidates)
     failed -= stopped
     share = f"{100 * result.judgments / max(1, result.judgments_full):.0f} % of scoring all on all of dev"
+    if any(c.origin == "optimized" for c in result.candidates):
+        share = "all that the optimizer asked for on train and dev"
     refitted = "as it was chosen" if as_chosen else "refitted on train and dev"
     return [
         f"- protocol {result.protocol}, objective {result.objective}, seed {result.split.seed}",

@@ -267,7 +267,9 @@ def test_the_command_stops_at_its_budget_and_goes_on_in_another_process(tmp_path
         assert len(server.asked()) == len(set(server.asked())) == len(replies_of(run))
         result = result_of(run)
         assert result["drafter"] == f"{name}@{server.url}#double"
-        assert f"o01 (optimized by {name}@" in (run / "report.md").read_text()
+        report = (run / "report.md").read_text()
+        assert f"o01 (optimized by {name}@" in report
+        assert f"{result['judgments']} judgments: all that the optimizer asked for on train and dev" in report
 
         again = command(tmp_path, "run", *search, "--runs-dir", "again", "--json", "--no-cache", PYTHONHASHSEED="3")
         assert again.returncode == 0, again.stderr

@@ -17,9 +17,10 @@ from calibrator.calibration.prepare import plan
 from calibrator.calibration.races.blocks import block_order
 from calibrator.calibration.races.driver import Wanted
 from calibrator.calibration.result import CandidateLine
-from calibrator.calibration.score import MOST_FAILURES, make_candidate
+from calibrator.calibration.score import make_candidate
 from calibrator.calibration.select import course_over, raced, top_k
 from calibrator.codec import rubric_from_json, verdicts_from_json
+from calibrator.evaluation.agreement import MOST_FAILURES
 from calibrator.evaluation.aim import Aim
 from calibrator.records import Candidate, Item, Verdict
 from calibrator.store import Run, create_run

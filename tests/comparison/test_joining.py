@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.linear_model import Ridge
 
 from calibrator.comparison.joining import KNOTS, Joined, join_by_fit, join_by_ranks
 from calibrator.criteria import Measured
@@ -24,7 +25,7 @@ from calibrator.judges.panel import BOUNDLESS, Member, PanelJudge
 from calibrator.judges.recorded import RecordedJudge
 from calibrator.records import Item, Rubric
 from calibrator.stats.correlation import spearman
-from calibrator.stats.linear import PENALTIES
+from calibrator.stats.linear import PENALTIES, penalty_by_cv
 from tests.comparison.making import ASPECT, SCALE, Array, matrix, noisy, rated, rating
 from tests.conftest import make_items
 
@@ -149,9 +150,25 @@ def test_missing_scores_count_as_the_mean_of_the_judge() -> None:
     filled = [
         replace(i, recorded={**i.recorded, "Q": mean if i.recorded["Q"] is None else i.recorded["Q"]}) for i in gappy
     ]
-    # What is filled in with the mean adds no spread: the two differ by the share that is there, and in nothing else.
     assert scores(found, gappy) == pytest.approx(scores(found, filled), abs=1e-5)
     assert weights(found)["Q"] > 0.05
+
+
+def test_a_fit_with_gaps_is_that_of_scikit_learn_with_0_in_them() -> None:
+    items = [
+        replace(i, recorded={**i.recorded, "Q": None if k % 3 == 0 else i.recorded["Q"]})
+        for k, i in enumerate(rated(150, 50, P=0.5, Q=0.8))
+    ]
+    x = matrix(items, *"PQ")
+    z = np.nan_to_num(np.clip((x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0), -3, 3))
+    penalty = penalty_by_cv(z, human(items), [i.group for i in items], np.random.default_rng(0))
+    line = Ridge(alpha=penalty).fit(z, human(items))
+    slope, level, *_ = stats.linregress(line.predict(z), human(items))
+    found = fitted(items, "PQ", by_rank=False)
+    assert list(weights(found).values()) == pytest.approx(line.coef_ * slope, rel=1e-4)
+    assert scores(found, items) == pytest.approx(
+        np.clip(level + slope * line.predict(z), SCALE.low, SCALE.high), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("measured", [None, Measured()], ids=["judges", "with criteria"])

@@ -240,6 +240,19 @@ def test_the_choice_is_the_best_on_dev_of_all_panels_and_it_is_fitted_again_on_b
     assert found.notes == (f"chosen on dev among 7 panels of at most 1 US dollars an item: {names} ({cost:g})",)
 
 
+def test_panels_that_are_compared_on_dev_have_not_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[tuple[int, ...]] = []
+
+    def spy(name: str, seats: Sequence[Seat], items: Sequence[Item], how: Terms, rows: Sequence[int]) -> Panel:
+        fitted.append(tuple(rows))
+        return join(name, seats, items, how, rows)
+
+    monkeypatch.setattr(panels, "join", spy)
+    items = rated(120, 40, P=0.9, Q=0.9, R=1.2)
+    chosen(priced(items), items, 1.0)
+    assert fitted == [tuple(TRAIN)] * 7 + [(*TRAIN, *DEV)]
+
+
 def test_what_is_best_on_train_is_not_chosen_for_it() -> None:
     """P knows train by heart and dev not at all; Q is fair on both."""
     items = rated(120, 40, Q=0.8)

@@ -39,7 +39,7 @@ def test_every_line_is_a_step(text: str, steps: tuple[str, ...]) -> None:
 
 
 def test_a_long_paragraph_is_parted_between_sentences() -> None:
-    sentences = [f"Look at the {k}th thing that the text says of its subject, and whether it holds." for k in range(20)]
+    sentences = [f"Look at the {k}th thing that the text says of its subject, and whether it holds." for k in range(25)]
     steps = guide_of(" ".join(sentences))
     assert isinstance(steps, tuple)
     assert " ".join(steps) == " ".join(sentences)
