@@ -71,7 +71,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", default="demo:relevance,cseval:relevance", help="data:aspect, by comma")
     parser.add_argument("--searches", default=",".join(SEARCHES))
     parser.add_argument("--seeds", default="0", help="0-4 or 0,3")
-    parser.add_argument("--items", type=int, default=60, help="of the data, drawn by whole groups; 0: all")
+    parser.add_argument("--items", type=int, default=36, help="of the data, drawn by whole groups; 0: all")
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--shots", default="2,3")
     parser.add_argument("--rounds", type=int, default=1)

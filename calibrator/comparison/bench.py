@@ -17,7 +17,7 @@ from calibrator.texts import digest
 Made = TypeVar("Made")
 
 KNOWN, TEST = "known", "test"
-JUDGED, MADE = "judged/", "made/"  # how the keys of entries begin
+BOOKED = "booked"  # the key of what all entries of a journal are booked, whatever bench made them
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +40,14 @@ class Bench:
     journal: Journal
     connections: Connections
     about: str = ""
-    _booked: dict[str, tuple[int, float | None]] = field(default_factory=dict)
     _outcomes: dict[str, Outcome] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Take what entries of this journal are booked for already, whatever they are about."""
-        for key, value in self.journal.items():
-            if key.startswith((JUDGED, MADE)):
-                self._book(value["booked"])
 
     def judged(self, name: str, judge: Judge, side: str, items: Sequence[Item]) -> Outcome:
         """Return what a judge gives on the items of a side, from the journal where it stands there.
 
         An entry is kept by the name, the judge and the items. Raises what its model raises.
         """
-        key = (
-            f"{JUDGED}{self.about}/{name}/{side}/{digest([judge.id, judge.mode, [[i.id, i.key] for i in items]])[:16]}"
-        )
+        key = f"judged/{self.about}/{name}/{side}/{digest([judge.id, judge.mode, [[i.id, i.key] for i in items]])[:16]}"
         if key not in self._outcomes:
             value = self._entered(key, lambda: verdicts_to_json(judge.judge(items)))
             verdicts = verdicts_from_json(value["given"])
@@ -66,7 +57,7 @@ class Bench:
     def made(self, name: str, make: Callable[[], Made]) -> tuple[Made, float | None]:
         """Return what `make` gives and what models cost on the way, in US dollars; None where that is not known."""
         made: list[Made] = [make()]  # always made anew: its replies stand in the journal, what it cost beside them
-        return made[0], self._entered(f"{MADE}{self.about}/{name}", lambda: None)["cost"]
+        return made[0], self._entered(f"made/{self.about}/{name}", lambda: None)["cost"]
 
     def _entered(self, key: str, work: Callable[[], object]) -> dict[str, Any]:
         """Return what `work` gives, what models cost since the last entry, and the seconds it took."""
@@ -74,9 +65,10 @@ class Bench:
         def entry() -> object:
             began = time.monotonic()
             given = work()
+            booked = self._booked()
             now = {model: (s.replies, s.cost) for model, s in self.connections.spent.items()}
-            new = {m: s for m, s in now.items() if s[0] > self._booked.get(m, (0, 0.0))[0]}
-            costs = [_more(cost, self._booked.get(m, (0, 0.0))[1]) for m, (_, cost) in new.items()]
+            new = {model: sums for model, sums in now.items() if sums[0] > booked.get(model, (0, 0.0))[0]}
+            costs = [_more(cost, booked.get(model, (0, 0.0))[1]) for model, (_, cost) in new.items()]
             return {
                 "given": given,
                 "cost": total_cost(costs),
@@ -88,11 +80,16 @@ class Bench:
         self._book(value["booked"])
         return value
 
+    def _booked(self) -> dict[str, tuple[int, float | None]]:
+        """Return the replies of each model, and their cost, that are booked to somebody."""
+        return {model: (replies, cost) for model, (replies, cost) in (self.journal.get(BOOKED) or {}).items()}
+
     def _book(self, sums: Mapping[str, tuple[int, float | None]]) -> None:
-        """Take what each model was used for when an entry was made, where that is more than is booked."""
-        for model, (replies, cost) in sums.items():
-            if replies > self._booked.get(model, (0, 0.0))[0]:
-                self._booked[model] = (replies, cost)
+        """Write down what each model was used for when an entry was made, where that is more than is booked."""
+        booked = self._booked()
+        more = {model: entry for model, entry in sums.items() if entry[0] > booked.get(model, (0, 0.0))[0]}
+        if more:
+            self.journal.put(BOOKED, booked | more)
 
 
 def _more(now: float | None, before: float | None) -> float | None:

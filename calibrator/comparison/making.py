@@ -149,13 +149,24 @@ class Maker:
     def _g_eval_mode(self, name: JudgeName, client: Client) -> tuple[ScoreMode, float, tuple[str, ...]]:
         """Return how a score is got: as the name says, else as published, by probabilities or from samples."""
         mode, temperature = asked_how(name, ExpectedMode())
-        if not name.argument:
+        if not name.argument and not self._gives_logprobs(name.model, client):
+            note = f"no log-probabilities of {name.model}: the mean of {PAPER_SAMPLES.n} samples instead"
+            return PAPER_SAMPLES, 1.0, (note,)
+        return mode, temperature, ()
+
+    def _gives_logprobs(self, model: str, client: Client) -> bool:
+        """Whether a model gives log-probabilities; a comparison that is taken up again does not ask that again."""
+        run = Run(self.folder / f"g-eval-{_plain(model)}")
+        run.folder.mkdir(parents=True, exist_ok=True)
+
+        def ask() -> bool:
             try:
                 client.require_logprobs(ExpectedMode.logprobs)
             except ModelUnfit:
-                note = f"no log-probabilities of {name.model}: the mean of {PAPER_SAMPLES.n} samples instead"
-                return PAPER_SAMPLES, 1.0, (note,)
-        return mode, temperature, ()
+                return False
+            return True
+
+        return bool(run.journal().once("log-probabilities", ask))
 
     def _asking(
         self,

@@ -22,6 +22,8 @@ from calibrator.stats.resampling import group_weights, percentile_interval, resa
 FULL = 0.95  # of the test side: who scored less is compared on its own part
 FEWEST = 3  # items in common: on fewer, two judges are not compared
 LEVEL = 0.05
+SMALLEST = 5  # of the smallest p-values that permutations can show: these are worked out by more of them
+MOST_PERMUTATIONS = 40_000
 
 Array = NDArray[np.float64]
 
@@ -62,12 +64,17 @@ class Side:
         self.human = np.array([i.human for i in items], dtype=float)
         self.groups = [i.group for i in items]
         self._weights = group_weights(self.groups, resamples, np.random.default_rng(seed))
+        self._drawn: dict[tuple[str, bytes, bytes], Array] = {}
 
     def draws(self, measure: str, scores: Array, places: NDArray[np.int64]) -> Array:
         """Return a measure of scores (n,) at some places in each resample; nan with fewer than two groups."""
         if len({self.groups[p] for p in places}) < 2:
             return np.full(self.resamples, np.nan)
-        return resampled(MEASURES[measure], scores[places], self.human[places], self._weights[:, places])
+        key = (measure, scores.tobytes(), places.tobytes())
+        if key not in self._drawn:  # a judge is compared with many
+            weights = self._weights[:, places]
+            self._drawn[key] = resampled(MEASURES[measure], scores[places], self.human[places], weights)
+        return self._drawn[key]
 
     def figure(self, measure: str, scores: Array, places: NDArray[np.int64]) -> Figure:
         """Return a measure of scores (n,) at some places, with its interval."""
@@ -123,30 +130,57 @@ def _pairs(
     side: Side,
     measure: str,
 ) -> tuple[PairLine, ...]:
-    lines = []
+    """Return every two judges beside each other.
+
+    With many pairs a small p must be known closely to stay small when it is adjusted for all of them. So one that is
+    among the smallest that so few permutations can show is worked out anew by others, and as many as that takes.
+    """
+    lines: list[PairLine] = []
+    again: list[tuple[int, _Two]] = []
     for a, b in combinations(entries, 2):
-        if measure == "mae" and not (a.on_scale and b.on_scale):
-            continue
         places = np.intersect1d(own[a.name], own[b.name])
-        if len(places) < FEWEST:
+        if len(places) < FEWEST or (measure == "mae" and not (a.on_scale and b.on_scale)):
             continue
-        lines.append(_pair(a.name, b.name, scores, places, side, measure))
+        two = _Two(a.name, b.name, scores[a.name], scores[b.name], places)
+        lines.append(_pair(two, side, measure))
+        if (lines[-1].p or 1.0) <= SMALLEST / (side.resamples + 1):
+            again.append((len(lines) - 1, two))
+    wanted = min(MOST_PERMUTATIONS, math.ceil(SMALLEST * len(lines) / LEVEL))
+    for place, two in again if wanted > side.resamples else ():
+        p = rounded(_p(two, side, measure, wanted, side.seed + 1))
+        lines[place] = lines[place].model_copy(update={"p": p})
     adjusted = holm([math.nan if line.p is None else line.p for line in lines])
     return tuple(line.model_copy(update={"adjusted": rounded(p)}) for line, p in zip(lines, adjusted, strict=True))
 
 
-def _pair(
-    first: str, second: str, scores: Mapping[str, Array], places: NDArray[np.int64], side: Side, measure: str
-) -> PairLine:
-    human = side.human[places]
-    values = [float(MEASURES[measure](scores[n][places], human)) for n in (first, second)]
-    draws = [side.draws(measure, scores[n], places) for n in (first, second)]
-    p = math.nan
-    if all(map(math.isfinite, values)):
-        groups = [side.groups[k] for k in places]
-        p = p_of(measure, scores[first][places], scores[second][places], human, groups, side.resamples, side.seed)
+@dataclass(frozen=True, slots=True)
+class _Two:
+    """Two judges by name with their scores (n,), and the places of the items that both are compared on."""
+
+    first: str
+    second: str
+    mine: Array
+    other: Array
+    places: NDArray[np.int64]
+
+
+def _pair(two: _Two, side: Side, measure: str) -> PairLine:
+    human = side.human[two.places]
+    both = (two.mine, two.other)
+    values = [float(MEASURES[measure](scores[two.places], human)) for scores in both]
+    draws = [side.draws(measure, scores, two.places) for scores in both]
+    defined = all(map(math.isfinite, values))
+    p = _p(two, side, measure, side.resamples, side.seed) if defined else math.nan
     gain = gain_of(measure, values[0], values[1], draws[0], draws[1])
-    return PairLine(first=first, second=second, items=len(places), gain=figure(gain), p=rounded(p), adjusted=None)
+    return PairLine(
+        first=two.first, second=two.second, items=len(two.places), gain=figure(gain), p=rounded(p), adjusted=None
+    )
+
+
+def _p(two: _Two, side: Side, measure: str, permutations: int, seed: int) -> float:
+    groups = [side.groups[k] for k in two.places]
+    human = side.human[two.places]
+    return p_of(measure, two.mine[two.places], two.other[two.places], human, groups, permutations, seed)
 
 
 def _better(pairs: Sequence[PairLine]) -> dict[str, list[str]]:

@@ -150,8 +150,9 @@ class Work:
 
     def __call__(self) -> dict[str, float | None]:
         found: dict[str, float | None] = {}
-        with Connections(self.access, Journal(self.journal)) as connections:
-            bench = Bench(Journal(self.journal), connections)
+        journal = Journal(self.journal)
+        with Connections(self.access, journal) as connections:
+            bench = Bench(journal, connections)
             judges: dict[str, LLMJudge] = {}
             for name in JUDGES:
                 judges[name], found[f"made {name}"] = bench.made(name, partial(self._made, connections, name))

@@ -83,12 +83,16 @@ def test_a_score_is_limited_to_the_scale() -> None:
     assert scores(judge, given_to(P=[5, 1, 3.5])) == [5.0, 1.0, 4.5]
 
 
+def steep_rubric() -> Rubric:
+    """Return a rubric whose scores go far off the scale."""
+    rubric = length_only(ASPECT, make_items(60), Measured())
+    steps = (replace(s, measures=tuple(replace(m, weight=4.0) for m in s.measures)) for s in rubric.steps)
+    return replace(rubric, steps=tuple(steps))
+
+
 def test_what_measures_the_text_is_added_without_a_limit_of_its_own() -> None:
     items = given_to(P=[1, 5, 3] * 5)
-    steep = length_only(ASPECT, make_items(60), Measured())
-    steep = replace(
-        steep, steps=tuple(replace(s, measures=tuple(replace(m, weight=4.0) for m in s.measures)) for s in steep.steps)
-    )
+    steep = steep_rubric()
     measured = CriteriaJudge(steep, BOUNDLESS)
     texts = [v.score for v in measured.judge(items) if isinstance(v, Judgment)]
     assert min(texts) < 1 and max(texts) > 5
@@ -195,13 +199,13 @@ ODD = (0.1 + 0.2, 1 / 3, 2.675, 1e-7)  # numbers that are easily rounded on the 
 
 
 def test_a_panel_comes_back_from_its_file_with_the_very_same_numbers(tmp_path: Path) -> None:
-    measured = length_only(ASPECT, make_items(60), Measured())
-    members = [Member("recorded:P", ODD[0], ODD[1], ODD[2]), Member("recorded:Q", ODD[3], ODD[2], ODD[1])]
+    measured = steep_rubric()
+    members = [Member("recorded:P", 7 * ODD[0], ODD[1], ODD[2]), Member("recorded:Q", ODD[3], ODD[2], ODD[1])]
     frozen = frozen_with([member_file(m, recorded_file(m.name[9:])) for m in members], measured)
     frozen.save(tmp_path / "panel.yaml")
     assert read_frozen(tmp_path / "panel.yaml") == frozen
     loaded = load_judge(tmp_path / "panel.yaml")
-    items = given_to(P=[1, 2.5, 5, None], Q=[0.5, 3, 4, 2])
+    items = given_to(P=[1, 2.5, 5, None] * 6, Q=[0.5, 3, 4, 2] * 6)
     made = PanelJudge(
         "panel:P+Q",
         [(m, RecordedJudge(m.name[9:], SCALE)) for m in members],
