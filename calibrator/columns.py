@@ -228,7 +228,7 @@ def recorded_column(table: Table, name: str, judged: str) -> str:
 
     `judged` is the name of the aspect. Raises DataError with the nearest names if there is none of these.
     """
-    below = {judged, judged.replace("-", "_")}
+    below = (judged, judged.replace("-", "_"))
     forms = [f for a in below for f in (f"{name}/{a}", f"recorded.{name}.{a}", f"{name}_{a}", f"{name}.{a}")]
     found = next((c for c in (*forms, name, f"recorded.{name}") if c in table.columns), None)
     if found is not None:

@@ -47,7 +47,8 @@ class Bench:
 
         An entry is kept by the name, the judge and the items. Raises what its model raises.
         """
-        key = f"judged/{self.about}/{name}/{side}/{digest([judge.id, judge.mode, [[i.id, i.key] for i in items]])[:16]}"
+        asked = digest([judge.id, judge.mode, [[i.id, i.key, sorted(i.recorded.items())] for i in items]])
+        key = f"judged/{self.about}/{name}/{side}/{asked[:16]}"
         if key not in self._outcomes:
             value = self._entered(key, lambda: verdicts_to_json(judge.judge(items)))
             verdicts = verdicts_from_json(value["given"])

@@ -188,7 +188,7 @@ class Comparison:
             "panel",
             panel.joined.measured,
             model=", ".join(models) or None,
-            notes=panel.notes,
+            notes=(*panel.notes, *_flattered(panel.seats)),
         )
         return Contestant(made, len(items) * sum(s.made.model is not None for s in seats), known, panel)
 
@@ -277,3 +277,10 @@ class Comparison:
 
 def _told(verdict: Verdict) -> object:
     return round(verdict.score, 9) if isinstance(verdict, Judgment) else verdict.reason
+
+
+def _flattered(seats: Sequence[Seat]) -> tuple[str, ...]:
+    """Return a note where members' scores of train and dev are better than they are elsewhere."""
+    names = [s.made.name for s in seats if s.made.seen]
+    how = "was made by the ratings of train and dev, or may have been, and counts for more than it is worth elsewhere"
+    return (f"{', '.join(names)} {how}",) if names else ()

@@ -58,5 +58,12 @@ def replacement_part(
     found = replacement(verdicts, items, scale, epsilon, seed=seed)
     if isinstance(found, NoReplacement):
         return None, ()
-    part = ReplacementPart(omega=found.omega, advantage=rounded(found.rho), z=rounded(found.z), passed=found.passed)
+    given = found.as_given or found.test
+    part = ReplacementPart(
+        omega=rounded(found.omega),
+        omega_given=rounded(given.omega),
+        advantage=rounded(found.rho),
+        z=rounded(found.z),
+        passed=found.passed,
+    )
     return part, found.cautions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from calibrator.models.client import Client
 from calibrator.prompts import score_prompt
 from calibrator.records import Item, NoRubric, Rubric
 from calibrator.store import Run
+from calibrator.texts import digest
 
 CRITERIA = "criteria"
 PAPER_SAMPLES = SampleMode(20)  # G-Eval's own way where there are no probabilities
@@ -42,8 +44,8 @@ class Made:
     """A judge that can be compared.
 
     `kind` and `rubric` are what it is frozen by; `fit` makes it anew on other items, None where it is fitted to nothing
-    here, or where that would cost a search. `on_scale` says whether its scores are on the aspect's scale. `notes` say
-    what a reader must know of it.
+    here, or where that would cost a search: then `seen` says that it was chosen or fitted by ratings of train and dev.
+    `on_scale` says whether its scores are on the aspect's scale. `notes` say what a reader must know of it.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Made:
     model: str | None = None
     fit: Callable[[Sequence[Item]], Judge] | None = None
     on_scale: bool = True
+    seen: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -188,7 +191,7 @@ class Maker:
         if not name.model:
             return self._fitted(str(name), CALIBRATED, rubrics[0], notes)
         judge = method.judge(rubrics[0])
-        return Made(str(name), CALIBRATED, judge, METHOD, rubrics[0], model=name.model, notes=notes)
+        return Made(str(name), CALIBRATED, judge, METHOD, rubrics[0], model=name.model, seen=True, notes=notes)
 
     def _top(self, name: JudgeName) -> tuple[Made, ...]:
         """Return the judges by the best rubrics of a search, as they were chosen on dev."""
@@ -203,6 +206,7 @@ class Maker:
                 kind,
                 rubrics[k],
                 model=name.model or None,
+                seen=True,
                 notes=notes,
             )
             for k in places
@@ -244,6 +248,7 @@ class Maker:
             frozen.judge.method,
             frozen.rubric(),
             model=", ".join(sorted(models)) or None,
+            seen=True,
             notes=_seen(origin.data_digest, origin.test_digest, origin.data, self.prepared),
         )
 
@@ -269,8 +274,9 @@ def _seen(data_digest: str, test_digest: str, data: str, prepared: Prepared) -> 
 
 def config_with(config: RunConfig, model: str) -> RunConfig:
     """Return the configuration of a calibration with a model: what was said, and the defaults that suit a model."""
-    return make_config(**{name: getattr(config, name) for name in config.model_fields_set}, model=model)
+    return make_config(**{name: getattr(config, name) for name in config.model_fields_set} | {"model": model})
 
 
 def _plain(model: str) -> str:
-    return "".join(c if c.isalnum() else "-" for c in model)
+    """Return the name of a model as a folder's, no two models the same; "" for none."""
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', model)[-60:]}-{digest(model)[:8]}" if model else ""

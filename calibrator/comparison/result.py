@@ -19,9 +19,14 @@ class _Part(BaseModel):
 
 
 class ReplacementPart(_Part):
-    """May the judge stand in for a human? See `evaluation.replacement`; None where it is not defined."""
+    """May the judge stand in for a human? See `evaluation.replacement`; None where it is not defined.
+
+    `omega`, `advantage` and `passed` are of its scores at the nearest points of the scale, where the annotators
+    answered too; `omega_given` is of the scores as they are, the same where they stand on points anyway.
+    """
 
     omega: float | None
+    omega_given: float | None = None
     advantage: float | None
     z: float | None
     passed: bool | None

@@ -11,7 +11,6 @@ all, ratings copied) make the ceiling too high.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,10 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrator.evaluation.raters import Ratings, group_draws, mean_of, mean_without, most_items, ratings_by
 from calibrator.records import Item
 from calibrator.stats.agreement import spearman_brown
 from calibrator.stats.correlation import weighted_correlation, weighted_ranks
-from calibrator.stats.resampling import PART, Interval, group_weights, percentile_interval
+from calibrator.stats.resampling import PART, Interval, percentile_interval
 
 Array = NDArray[np.float64]
 RESAMPLES = 2000
@@ -79,23 +79,6 @@ class Share:
     items: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ratings:
-    """The ratings that are used, (n, k) without copies, how often each column counts in the mean, and what was done."""
-
-    places: NDArray[np.int64]
-    columns: tuple[int, ...]
-    values: Array
-    counts: Array
-    copies: tuple[tuple[int, int], ...]
-    shuffled: bool
-
-    @property
-    def effective(self) -> float:
-        """How many annotators with equal weights the mean is worth, (Σw)² / Σw²; copies make it fewer than columns."""
-        return float(self.counts.sum() ** 2 / (self.counts**2).sum())
-
-
 def ceiling(items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Ceiling | None:
     """Return how far the annotators of `items` agree; None if fewer than two annotators rated the same items.
 
@@ -106,12 +89,12 @@ def ceiling(items: Sequence[Item], seed: int, resamples: int = RESAMPLES) -> Cei
     is a mixture, their severity counts as noise, and the figures are those of one annotator drawn by lot against
     another. Figures that are not defined, as where one annotator gave all items the same rating, are nan.
     """
-    ratings = _ratings(items, _most_items(items), seed)
+    ratings = ratings_by(items, most_items(items), seed)
     if ratings is None:
         return None
     groups = [items[i].group for i in ratings.places]
     point = _humans(ratings, np.ones((1, len(groups))))
-    draws = _humans(ratings, _weights(groups, resamples, seed))
+    draws = _humans(ratings, group_draws(groups, resamples, seed))
     several = sum(len(i.ratings) > 1 for i in items)
     number = ratings.columns
     return Ceiling(
@@ -140,13 +123,13 @@ def share(items: Sequence[Item], scores: Array, seed: int, resamples: int = RESA
         raise ValueError(f"{len(scores)} scores for {len(items)} items")
     scored = [k for k in range(len(items)) if np.isfinite(scores[k])]
     kept = [items[k] for k in scored]
-    ratings = _ratings(kept, _most_items(items), seed)
+    ratings = ratings_by(kept, most_items(items), seed)
     if ratings is None:
         return None
     judged = np.asarray(scores, dtype=float)[scored][ratings.places]
     groups = [kept[i].group for i in ratings.places]
     point = _judged(ratings, judged, np.ones((1, len(groups))))
-    draws = _judged(ratings, judged, _weights(groups, resamples, seed))
+    draws = _judged(ratings, judged, group_draws(groups, resamples, seed))
     return Share(
         one=_interval("one", point, draws),
         one_share=_share("one", point, draws),
@@ -156,44 +139,6 @@ def share(items: Sequence[Item], scores: Array, seed: int, resamples: int = RESA
         mean_share=_share("mean", point, draws),
         items=len(groups),
     )
-
-
-def _raters(item: Item) -> tuple[int, ...]:
-    return item.raters or tuple(range(len(item.ratings)))
-
-
-def _most_items(items: Sequence[Item]) -> tuple[int, ...]:
-    """Return the annotators, two or more, who rated the most items as a set; () if no item has two ratings."""
-    counts = Counter(_raters(i) for i in items if len(i.ratings) > 1)
-    # Of sets with as many items and annotators, the one with the lowest numbers: the order of the items never matters.
-    return min(counts, key=lambda s: (-counts[s], -len(s), s), default=())
-
-
-def _ratings(items: Sequence[Item], raters: tuple[int, ...], seed: int) -> _Ratings | None:
-    """Return the ratings of the items that these annotators, and nobody else, rated."""
-    places = np.array([k for k, i in enumerate(items) if _raters(i) == raters])
-    if not raters or not len(places):
-        return None
-    size = len(raters)
-    values = np.array([items[k].ratings for k in places], dtype=float)
-    steps = np.diff(values, axis=1)
-    # Sorted ratings would agree for being sorted; one item, or ratings that never differ, are no sign of sorting.
-    shuffled = len(values) > 1 and bool(steps.any() and ((steps >= 0).all() or (steps <= 0).all()))
-    if shuffled:
-        values = np.random.default_rng(seed).permuted(values, axis=1)
-    own: list[int] = []
-    copies: list[tuple[int, int]] = []
-    weight = np.ones(size)
-    for k in range(size):
-        same = next((j for j in own if len(values) > 1 and (values[:, j] == values[:, k]).all()), None)
-        if same is None:
-            own.append(k)
-        else:
-            copies.append((raters[same], raters[k]))
-            weight[same] += 1
-    if len(own) < 2:
-        return None
-    return _Ratings(places, tuple(raters[k] for k in own), values[:, own], weight[own], tuple(copies), shuffled)
 
 
 def _interval(name: str, point: Mapping[str, Array], draws: Mapping[str, Array]) -> Interval:
@@ -207,23 +152,16 @@ def _share(name: str, point: Mapping[str, Array], draws: Mapping[str, Array]) ->
     return _interval(f"{name}_share", point, draws)
 
 
-def _weights(groups: Sequence[str], resamples: int, seed: int) -> Array:
-    """With fewer than two groups there is nothing to draw: weights of nought, for which no figure is defined."""
-    if len(set(groups)) < 2:
-        return np.zeros((resamples, len(groups)))
-    return group_weights(groups, resamples, np.random.default_rng(seed))
-
-
-def _humans(ratings: _Ratings, weights: Array) -> dict[str, Array]:
+def _humans(ratings: Ratings, weights: Array) -> dict[str, Array]:
     """Return the annotators' figures in each resample, each of shape (b,), those of pairs under "i,j"."""
     k = ratings.values.shape[1]
-    rests = [_mean_without(ratings, j) for j in range(k)]
+    rests = [mean_without(ratings, j) for j in range(k)]
     parts = []
     for part in _cut(weights, 2 * k):
         own = [weighted_ranks(ratings.values[:, j], part) for j in range(k)]
         pairs = {f"{i},{j}": weighted_correlation(own[i], own[j], part) for i, j in combinations(range(k), 2)}
         rest = [weighted_correlation(own[j], weighted_ranks(rests[j], part), part) for j in range(k)]
-        parts.append({**pairs, "pairwise": _mean(list(pairs.values())), "rest": _mean(rest)})
+        parts.append({**pairs, "pairwise": mean_of(list(pairs.values())), "rest": mean_of(rest)})
     found = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
     # Below 0, where chance may take it, the best estimate of a reliability is 0.
     single = np.maximum(found["pairwise"], 0.0)
@@ -231,12 +169,12 @@ def _humans(ratings: _Ratings, weights: Array) -> dict[str, Array]:
     return {**found, "reachable": np.sqrt(np.array(reliability))}
 
 
-def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array]:
+def _judged(ratings: Ratings, judged: Array, weights: Array) -> dict[str, Array]:
     """Return the judge's figures and shares, and what they are shares of, in each resample, each of shape (b,)."""
     k = ratings.values.shape[1]
     marks = {
         "one": [ratings.values[:, j] for j in range(k)],
-        "rest": [_mean_without(ratings, j) for j in range(k)],
+        "rest": [mean_without(ratings, j) for j in range(k)],
         "mean": [ratings.values @ ratings.counts / ratings.counts.sum()],
     }
     parts = []
@@ -244,7 +182,7 @@ def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array
         own = weighted_ranks(judged, part)
         parts.append(
             {
-                m: _mean([weighted_correlation(own, weighted_ranks(x, part), part) for x in xs])
+                m: mean_of([weighted_correlation(own, weighted_ranks(x, part), part) for x in xs])
                 for m, xs in marks.items()
             }
         )
@@ -255,24 +193,10 @@ def _judged(ratings: _Ratings, judged: Array, weights: Array) -> dict[str, Array
     return {**judge, **shares, **rivals}
 
 
-def _mean_without(ratings: _Ratings, left_out: int) -> Array:
-    others = [j for j in range(ratings.values.shape[1]) if j != left_out]
-    counts = ratings.counts[others]
-    # Rounded, so that means of the same ratings in another order are tied.
-    mean: Array = np.round(ratings.values[:, others] @ counts / counts.sum(), 9)
-    return mean
-
-
 def _cut(weights: Array, series: int) -> list[Array]:
     """Return the resamples in parts, so that so many series of ranks stay below some `PART` numbers."""
     rows = max(1, PART // max(1, series * weights.shape[1]))
     return [weights[k : k + rows] for k in range(0, len(weights), rows)]
-
-
-def _mean(figures: Sequence[Array]) -> Array:
-    """Return the mean of figures; where one of them is not defined, neither is their mean."""
-    mean: Array = np.mean(np.array(figures), axis=0)
-    return mean
 
 
 def _ratio(figure: Array, whole: Array) -> Array:

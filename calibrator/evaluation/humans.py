@@ -13,14 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrator.evaluation.ceiling import (
-    RESAMPLES,
-    _mean,
-    _mean_without,
-    _most_items,
-    _ratings,
-    _weights,
-)
+from calibrator.evaluation.ceiling import RESAMPLES
+from calibrator.evaluation.raters import group_draws, mean_of, mean_without, most_items, ratings_by
 from calibrator.records import Item
 from calibrator.stats.correlation import MEASURES, Measure
 from calibrator.stats.resampling import Interval, percentile_interval, resampled
@@ -57,15 +51,15 @@ def human_rows(
     the resamples are those that `evaluation.agreement.compare` draws for judges on the same items with the same `seed`.
     With two annotators both rows say the same.
     """
-    ratings = _ratings(items, _most_items(items), seed)
+    ratings = ratings_by(items, most_items(items), seed)
     if ratings is None:
         return ()
     groups = [items[k].group for k in ratings.places]
-    weights = _weights(groups, resamples, seed)
+    weights = group_draws(groups, resamples, seed)
     columns = list(ratings.values.T)
     rows: dict[str, Series] = {
         ANOTHER: list(combinations(columns, 2)),
-        REST: [(own, _mean_without(ratings, j)) for j, own in enumerate(columns)],
+        REST: [(own, mean_without(ratings, j)) for j, own in enumerate(columns)],
     }
     return tuple(
         HumanRow(
@@ -94,15 +88,15 @@ def against_one(
         raise ValueError(f"{len(scores)} scores for {len(items)} items")
     scored = np.flatnonzero(np.isfinite(scores)).tolist()
     kept = [items[k] for k in scored]
-    ratings = _ratings(kept, _most_items(items), seed)
+    ratings = ratings_by(kept, most_items(items), seed)
     if ratings is None:
         return None
     judged = np.asarray(scores, dtype=float)[scored][ratings.places]
-    weights = _weights([kept[k].group for k in ratings.places], resamples, seed)
+    weights = group_draws([kept[k].group for k in ratings.places], resamples, seed)
     return _mean_figure(MEASURES[measure], [(judged, column) for column in ratings.values.T], weights)
 
 
 def _mean_figure(measure: Measure, series: Series, weights: Array) -> Interval:
     """Return the mean of a measure over pairs of series; nan where it is not defined for one of them."""
-    point = _mean([measure(x, y) for x, y in series])
-    return percentile_interval(float(point), _mean([resampled(measure, x, y, weights) for x, y in series]))
+    point = mean_of([measure(x, y) for x, y in series])
+    return percentile_interval(float(point), mean_of([resampled(measure, x, y, weights) for x, y in series]))

@@ -28,7 +28,7 @@ KEYS = (Column("#"), Column("judge", right=False))
 BEST, PART = "*", "†"
 WORK = ("items", "coverage", "failures", "judgments", "to make it", "US$", "seconds")
 REPLACEMENT = "may it replace a human?"
-REPLACED = ("omega", "advantage", "z", "passed")
+REPLACED = ("omega", "as given", "advantage", "z", "passed")
 
 
 def aspect_sheet(table: AspectTable, roster: Roster, full: bool = False) -> Sheet:
@@ -100,8 +100,10 @@ def replacement_note(tables: Sequence[AspectTable]) -> list[str]:
     """Return what the figures on replacing a human mean, if there are any."""
     if not any(r.replacement for t in tables for r in t.rows):
         return []
-    test = "share of the annotators that the judge may stand in for; advantage: how probably it is at least as near to"
-    return [f"omega: {test} the others as one of them; z: its agreement among that of the humans with each other."]
+    test = "share of the annotators that the judge may stand in for, its scores taken at the points of the scale, where"
+    near = "advantage: how probably it is at least as near to the others as one of them"
+    z = "z: its agreement among that of the humans with each other"
+    return [f"omega: {test} they answered too; as given: with its scores as they are; {near}; {z}."]
 
 
 def _work(row: JudgeRow, size: int, full: bool) -> list[str]:

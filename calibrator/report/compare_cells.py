@@ -135,12 +135,12 @@ def seconds(x: float | None) -> str:
     return "< 0.1" if 0 < x < 0.05 else f"{x:.1f}" if x < 10 else f"{x:,.0f}"
 
 
-def replaced(part: ReplacementPart | None) -> tuple[str, str, str, str]:
-    """Return omega, advantage, z and whether the judge may replace a human."""
+def replaced(part: ReplacementPart | None) -> tuple[str, ...]:
+    """Return omega, omega of the scores as given, advantage, z and whether the judge may replace a human."""
     if part is None:
-        return NONE, NONE, NONE, NONE
+        return (NONE,) * 5
     passed = NONE if part.passed is None else "yes" if part.passed else "no"
-    return number(part.omega, 2), number(part.advantage, 2), number(part.z, 2), passed
+    return (*(number(x, 2) for x in (part.omega, part.omega_given, part.advantage, part.z)), passed)
 
 
 def failed(failures: Mapping[str, int]) -> str:

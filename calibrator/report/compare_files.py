@@ -15,7 +15,14 @@ COLUMNS = (
     *("suite", "aspect", "data", "measure", "test_size", "common_items", "groups", "annotators"),
     *("judge", "family", "mode", "model", "partial", "items", "coverage"),
     *(f"{name}{end}" for name in MEASURED for end in ("", "_low", "_high")),
-    *("better_than", "replacement_omega", "replacement_advantage", "replacement_z", "replacement_passed"),
+    *(
+        "better_than",
+        "replacement_omega",
+        "replacement_omega_given",
+        "replacement_advantage",
+        "replacement_z",
+        "replacement_passed",
+    ),
     *("failures", "failure_reasons", "judgments", "known", "cost_usd", "seconds", "beside", "notes", "signature"),
 )
 
@@ -30,7 +37,8 @@ def to_csv(result: ComparisonResult) -> str:
     - spearman, kendall, pearson, mae: its figures against the mean of the annotators (for humans: what their name
       says); one: spearman against one annotator; each with …_low and …_high, the ends of its 95 % interval
     - better_than: JSON list of the judges that it significantly exceeds
-    - replacement_omega, …_advantage, …_z, …_passed (true, false): whether it may stand in for a human
+    - replacement_omega, …_omega_given, …_advantage, …_z, …_passed (true, false): whether it may stand in for a human,
+      its scores at the points of the scale (…_omega_given: as they are)
     - failures: how many; failure_reasons: JSON object of how many of each reason
     - judgments: on the test side; known: on train and dev; cost_usd and seconds: for all of them
     - beside: JSON object, for a judge of a part the figures of the full judges on that part; notes: JSON list
@@ -72,6 +80,7 @@ def _record(table: AspectTable, row: JudgeRow) -> dict[str, object]:
         **_figures(row),
         "better_than": _packed(row.better_than),
         "replacement_omega": part and part.omega,
+        "replacement_omega_given": part and part.omega_given,
         "replacement_advantage": part and part.advantage,
         "replacement_z": part and part.z,
         "replacement_passed": _truth(part.passed) if part else None,

@@ -54,8 +54,8 @@ def pair(first: str, second: str, gain: float, p: float | None, items: int = 271
 
 def judges() -> tuple[JudgeRow, ...]:
     """Rows out of the order of their families, one of a part, and the humans first."""
-    replaces = ReplacementPart(omega=0.67, advantage=0.81, z=0.42, passed=True)
-    fails = ReplacementPart(omega=0.0, advantage=0.55, z=-1.9, passed=False)
+    replaces = ReplacementPart(omega=0.67, omega_given=0.33, advantage=0.81, z=0.42, passed=True)
+    fails = ReplacementPart(omega=0.0, omega_given=0.0, advantage=0.55, z=-1.9, passed=False)
     panel, criteria, four = "panel:criteria+gpt-4", "criteria", "recorded:gpt-4/zero-shot"
     return (
         row(ANOTHER, "human", 0.68, one=around(0.68), judgments=0),
