@@ -91,7 +91,6 @@ def line(data: str, aspect: str, title: str, join: str, founds: Sequence[Found])
     above = sum(g.low is not None and g.low > 0 for g in gains)
     members = [r.name for r in founds[0].table.rows if r.family not in ("panel", "human")]
     best = {m: mean([rho(f, m) for f in founds]) for m in members}
-    top = max(best, key=lambda m: best[m])
     ones = [r.one.value if r.one else None for r in row]
     aim = AIMS.get(title, {}).get(aspect)
     low, value, high = (mean([getattr(g, part) for g in gains]) for part in ("low", "value", "high"))
@@ -100,7 +99,7 @@ def line(data: str, aspect: str, title: str, join: str, founds: Sequence[Found])
         f"{title}, {join}",
         f"{mean([rho(f, panel) for f in founds]):.3f}",
         "–" if aim is None else f"{aim:.2f}",
-        f"{best[top]:.3f} ({top})",
+        ", ".join(f"{best[m]:.3f} {m.removeprefix('recorded:')}" for m in sorted(best, key=lambda m: -best[m])),
         f"{value:+.3f} [{low:+.3f}, {high:+.3f}]",
         f"{above} of {len(gains)}",
         f"{mean([rho(f, ANOTHER) for f in founds]):.3f}",
@@ -121,7 +120,7 @@ def main() -> None:
         "panel",
         "rho",
         "aim",
-        "best member on test",
+        "members",
         "gain over the best member on dev",
         "above 0",
         "one human against another",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from calibrator.errors import ConfigError
 from calibrator.evaluation.agreement import scores_of
 from calibrator.judges.mapped import MappedJudge
 from calibrator.judges.panel import PanelJudge
+from calibrator.judges.recorded import METHOD as RECORDED
 from calibrator.records import Item, Judgment, Verdict
 from calibrator.texts import digest
 
@@ -203,19 +204,18 @@ class Comparison:
             return Seat(made, scores, self._wishes.costs.get(made.name, 0.0)), 0.0
         outcome = self._bench.judged(made.name, made.judge, KNOWN, items)
         cost = None if outcome.cost is None else outcome.cost / len(items)
-        if made.kind == "recorded":
+        if made.kind == RECORDED:
             cost = None
         return Seat(made, scores_of(outcome.verdicts), self._wishes.costs.get(made.name, cost)), outcome.cost
 
     def _entry(self, contestant: Contestant, items: Sequence[Item]) -> Entry:
         made, panel = contestant.made, contestant.panel
         if panel is None:
-            outcome = self._bench.judged(made.name, made.judge, TEST, items)
+            outcome = self._on_test(made, items)
         else:
-            parts = [self._bench.judged(s.made.name, s.made.judge, TEST, items) for s in panel.seats]
+            parts = [self._on_test(seat.made, items) for seat in panel.seats]
             verdicts = panel.judge.joined(items, [p.verdicts for p in parts], panel.judge.measure(items))
             outcome = Outcome(verdicts, total_cost([p.cost for p in parts]), sum(p.seconds for p in parts))
-        recorded = made.kind == "recorded"  # what it cost then is not known
         return Entry(
             name=made.name,
             family=made.family,
@@ -224,10 +224,18 @@ class Comparison:
             on_scale=made.on_scale,
             model=made.model,
             known=contestant.known,
-            cost=None if recorded else total_cost([contestant.cost, outcome.cost]),
-            seconds=None if recorded else outcome.seconds,
+            cost=total_cost([contestant.cost, outcome.cost]),
+            seconds=None if made.kind == RECORDED else outcome.seconds,
             notes=made.notes,
         )
+
+    def _on_test(self, made: Made, items: Sequence[Item]) -> Outcome:
+        """Return what a judge gives on the test side; what a recorded one cost then is known only if the user said."""
+        outcome = self._bench.judged(made.name, made.judge, TEST, items)
+        if made.kind != RECORDED:
+            return outcome
+        each = self._wishes.costs.get(made.name)
+        return replace(outcome, cost=None if each is None else each * len(items))
 
     def _with_humans(
         self, found: Compared, entries: Sequence[Entry], common: Sequence[Item]
