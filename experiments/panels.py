@@ -4,8 +4,9 @@
 
 For each aspect and each panel: Spearman on the test side of the panel, of its best member on dev and of every member,
 mean over the seeds; the gain over the best member with its interval (mean of the ends over seeds) and in how many seeds
-its lower end is above zero; one human against another on the same items; the panel against one human. Everything is
-fitted and chosen on train and dev, as `calibrate panel` does it. Needs the data sets in $CALIBRATOR_DATA.
+its lower end is above zero; one human against another on the same items; the panel against one human. Beside the fit, a
+plain ridge regression on all criteria and the members' scores. Everything is fitted and chosen on train and dev, as
+`calibrate panel` does it. Needs the data sets in $CALIBRATOR_DATA.
 """
 
 from __future__ import annotations
@@ -17,20 +18,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrator.calibration.config import make_config
-from calibrator.calibration.prepare import prepare
+from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.calibration.progress import Silent
 from calibrator.comparison.names import parse_judges
 from calibrator.comparison.planning import needed
 from calibrator.comparison.result import AspectTable
 from calibrator.comparison.whole import AspectWork, Work, compare_all
+from calibrator.criteria import measure
+from calibrator.evaluation.agreement import scores_of
 from calibrator.evaluation.humans import ANOTHER
 from calibrator.judges.frozen import FrozenJudge
 from calibrator.judges.frozen_parts import Figure
+from calibrator.judges.recorded import RecordedJudge, goes_by
 from calibrator.models.build import Access, Connections
+from calibrator.records import Item
+from calibrator.stats.correlation import spearman
+from calibrator.stats.linear import center_and_spread, penalty_by_cv, ridge, standardise
 from calibrator.store import Ledger, Run
 
+Array = NDArray[np.float64]
 SMALL = "llama-3-8b/auto-cseval llama-3-8b/zero-shot mistral-7b/auto-cseval mistral-7b/zero-shot".split()
 PANELS: dict[str, dict[str, tuple[str, ...]]] = {
     "cseval": {
@@ -58,6 +67,7 @@ class Found:
 
     table: AspectTable
     frozen: FrozenJudge
+    ridge: float
 
 
 def look(data: str, aspect: str, members: Sequence[str], join: str, seed: int, resamples: int) -> Found:
@@ -65,12 +75,34 @@ def look(data: str, aspect: str, members: Sequence[str], join: str, seed: int, r
     names = parse_judges(",".join([*members, panel]))
     recorded = tuple(dict.fromkeys(r for name in names for r in needed(name)))
     config = make_config(data=data, aspect=aspect, seed=seed, resamples=resamples, columns={"recorded": recorded})
-    work = Work((AspectWork(config, prepare(config), names),))
+    prepared = prepare(config)
+    work = Work((AspectWork(config, prepared, names),))
     with tempfile.TemporaryDirectory() as folder, Connections(Access()) as connections:
         place = Run(Path(folder) / "panel")
         place.folder.mkdir()
         done = compare_all(work, place, place.journal(), Ledger(Path(folder)), connections, Silent())
-    return Found(done.result.tables[0], done.frozen[f"{done.result.tables[0].aspect.suite}/{aspect}"])
+    table = done.result.tables[0]
+    return Found(table, done.frozen[f"{table.aspect.suite}/{aspect}"], plain_ridge(prepared, recorded, seed))
+
+
+def plain_ridge(prepared: Prepared, recorded: Sequence[str], seed: int) -> float:
+    """Return the test-side Spearman of a ridge on all criteria and recorded scores, on the items that have them all."""
+    known, test = prepared.split.train + prepared.split.dev, prepared.split.test.unseal(1)
+    on_scale = {name: goes_by(prepared.aspect.scale, name, known) for name in recorded}
+    judges = [RecordedJudge(name, prepared.aspect.scale if on_scale[name] else None) for name in recorded]
+
+    def columns(items: Sequence[Item]) -> Array:
+        return np.column_stack([measure(items), *(scores_of(judge.judge(items)) for judge in judges)])
+
+    x, y = columns(known), np.array([i.human for i in known], dtype=float)
+    x = np.where(np.isnan(x), np.nanmean(x, axis=0), x)
+    center, spread = center_and_spread(x)
+    z = standardise(x, center, spread)
+    penalty = penalty_by_cv(z, y, [i.group for i in known], np.random.default_rng(seed))
+    weights, base = ridge(z, y, penalty)
+    predicted = standardise(columns(test), center, spread) @ weights + base
+    there = np.isfinite(predicted)
+    return float(spearman(predicted[there], np.array([i.human for i in test], dtype=float)[there]))
 
 
 def rho(found: Found, name: str) -> float:
@@ -99,6 +131,7 @@ def line(data: str, aspect: str, title: str, join: str, founds: Sequence[Found])
         f"{title}, {join}",
         f"{mean([rho(f, panel) for f in founds]):.3f}",
         "–" if aim is None else f"{aim:.2f}",
+        f"{mean([f.ridge for f in founds]):.3f}" if join == "fit" else "–",
         ", ".join(f"{best[m]:.3f} {m.removeprefix('recorded:')}" for m in sorted(best, key=lambda m: -best[m])),
         f"{value:+.3f} [{low:+.3f}, {high:+.3f}]",
         f"{above} of {len(gains)}",
@@ -120,6 +153,7 @@ def main() -> None:
         "panel",
         "rho",
         "aim",
+        "plain ridge",
         "members",
         "gain over the best member on dev",
         "above 0",

@@ -16,7 +16,7 @@ from calibrator.catalog import open_source
 from calibrator.cli.options import INTERRUPTED
 from calibrator.comparison.compare import Wishes
 from calibrator.comparison.names import JudgeName, parse_judges, with_models
-from calibrator.comparison.planning import ASKING, EMBEDDED, calls, judges_for, needed
+from calibrator.comparison.planning import ASKING, EMBEDDED, calls, judges_for, needed, tokens_a_call
 from calibrator.comparison.whole import AspectWork, Done, Further, Work, compare_all
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.evaluation.replacement import margin_of
@@ -27,6 +27,7 @@ from calibrator.models.build import Access, Connections
 from calibrator.models.names import check_name, check_ready
 from calibrator.models.prices import price_for
 from calibrator.models.replies import cache_folder
+from calibrator.records import Usage
 from calibrator.report.compare import comparison_markdown, show_comparison
 from calibrator.report.compare_files import to_csv, to_json
 from calibrator.report.console import make_console, say, tell_aside
@@ -222,9 +223,12 @@ def _show_plan(work: Work, access: Access, connections: Connections, console: An
         asked = calls(part.names, config, prepared, connections, mapped=work.wishes.map != "identity")
         for model, count in asked.items():
             check_ready(model, config.model_arg)
-            known = price_for(model, access.price) is not None
-            about = "its price is known" if known else "its price is not known (--price gives it)"
-            say(console, f"plan      up to {count:,} calls of {model}; {about}")
+            tokens, price = count * tokens_a_call(prepared), price_for(model, access.price)
+            cost = "its price is not known (--price gives it)"
+            if price is not None:
+                replies = price.cost(Usage(0, count * config.max_tokens))
+                cost = f"{price.cost(Usage(round(tokens))):.4g} US dollars for these, at most {replies:.4g} for replies"
+            say(console, f"plan      up to {count:,} calls of {model}, about {tokens:,.0f} prompt tokens; {cost}")
         if not asked:
             say(console, f"plan      {len(part.names)} judges; no call to any model")
 

@@ -85,19 +85,23 @@ class Comparison:
         return self._maker.prepared
 
     def make(self, names: Sequence[JudgeName], progress: Progress) -> tuple[list[Contestant], list[LeftOut]]:
-        """Return the judges, made on train and dev, and those that could not be made; `progress` hears of each.
+        """Return the judges, made on train and dev, and those that could not be made; `progress` hears of work.
 
         Raises what is wrong with a name, and what models raise.
         """
         ready: list[Contestant] = []
         left_out: list[LeftOut] = []
         for name in (n for n in names if n.method != "human"):
+            told = name.models and not name.searches  # a search tells of itself, and the others take no time
+            if told:
+                progress.phase(f"{self.prepared.aspect.ref}: making {name}", 1, len(self._maker.known))
             found = (
                 [self._panel(name)] if name.method == "panel" else [self._single(name, m) for m in self._judges(name)]
             )
             ready += [f for f in found if isinstance(f, Contestant)]
             left_out += [f for f in found if isinstance(f, LeftOut)]
-            progress.advance(0)
+            if told:
+                progress.advance(0)
         return ready, left_out
 
     def look(

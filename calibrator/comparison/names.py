@@ -57,6 +57,18 @@ class JudgeName:
         return (wants and not self.model) or any(m.asks for m in self.members)
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models that it names."""
+        own = (self.model,) if self.model else ()
+        return own + tuple(model for m in self.members for model in m.models)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a calibration is made for it."""
+        own = self.method == "top" or (self.method == "calibrated" and not self.argument)
+        return own or any(m.searches for m in self.members)
+
+    @property
     def recorded(self) -> tuple[str, ...]:
         """The recorded judges that it stands on."""
         own = (self.argument,) if self.method == "recorded" and self.argument else ()

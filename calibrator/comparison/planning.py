@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import with_model
-from calibrator.calibration.prepare import Prepared, plan
+from calibrator.calibration.prepare import STEPS_TAKEN, Prepared, plan
 from calibrator.catalog import Source
 from calibrator.columns import recorded_column, recorded_names
 from calibrator.comparison.making import config_with
@@ -19,6 +19,8 @@ from calibrator.judges.frozen import read_frozen
 from calibrator.judges.modes import parse_mode
 from calibrator.judges.places import find_frozen
 from calibrator.models.build import Connections
+from calibrator.models.rate import LETTERS_A_TOKEN
+from calibrator.prompts import item_texts, score_prompt
 
 FIRST = ("constant", "length")  # in every comparison
 EMBEDDED = (*FIRST, "uncalibrated", "criteria")
@@ -86,6 +88,14 @@ def calls(
         elif name.model:
             asked[name.model] += _prompted(name, config, items)
     return asked
+
+
+def tokens_a_call(prepared: Prepared) -> float:
+    """Return an estimate of the prompt tokens of a judgment: a usual rubric, and texts as long as those known."""
+    items = prepared.split.train + prepared.split.dev
+    texts = sum(len(t) for i in items for t in item_texts(i).values()) / max(1, len(items))
+    frame = sum(len(p.text) for p in score_prompt(prepared.aspect, STEPS_TAKEN, prepared.roles).parts)
+    return (frame + texts) / LETTERS_A_TOKEN
 
 
 def _prompted(name: JudgeName, config: RunConfig, items: int) -> int:

@@ -88,7 +88,6 @@ def compare_all(
         config, prepared, names, name = part.config, part.prepared, part.names, part.prepared.aspect.name
         maker = Maker(prepared, config, connections, place.folder / name, progress)
         comparison = Comparison(maker, Bench(journal, connections, name), config, work.wishes)
-        progress.phase(f"{prepared.aspect.ref}: making the judges", len(names))
         ready, left_out = comparison.make(names, progress)
         progress.phase(f"{prepared.aspect.ref}: looking at the test side", len(ready), len(prepared.split.test))
         sides = (prepared.split.test.digest, prepared.split.digest)
