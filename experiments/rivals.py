@@ -76,6 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shots", default="2,3")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--refinements", type=int, default=2)
+    parser.add_argument("--score-mode", default="expected", help="text gives a very small model's one number")
     parser.add_argument("--max-tokens", type=int, default=24)
     parser.add_argument("--draft-tokens", type=int, default=300)
     return parser.parse_args()
@@ -97,6 +98,7 @@ def _config(options: argparse.Namespace, data: str, aspect: str, seed: int) -> R
         top_k=2,
         rounds=options.rounds,
         refinements=options.refinements,
+        score_mode=options.score_mode,
         max_tokens=options.max_tokens,
         draft_tokens=options.draft_tokens,
         keep=True,

@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from calibrator.aspects import AspectFile
 from calibrator.calibration.config import make_config, read_settings
 from calibrator.calibration.prepare import prepare, rated_aspects
 from calibrator.calibration.progress import Silent
 from calibrator.catalog import open_source
+from calibrator.cells import number
 from calibrator.cli.options import INTERRUPTED
 from calibrator.comparison.compare import Wishes
 from calibrator.comparison.names import JudgeName, parse_judges, with_models
@@ -22,7 +24,7 @@ from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.evaluation.replacement import margin_of
 from calibrator.files import write_whole
 from calibrator.journal import Journal
-from calibrator.judges.places import check_place
+from calibrator.judges.places import check_folder, check_place
 from calibrator.models.build import Access, Connections
 from calibrator.models.names import check_name, check_ready
 from calibrator.models.prices import price_for
@@ -61,8 +63,9 @@ class Request:
 
     def wishes(self) -> Wishes:
         """Return how judges are compared. Raises ConfigError for an option that makes no sense."""
+        margin = number(self.epsilon)
         try:
-            epsilon = margin_of(float(self.epsilon) if self.epsilon[:1].isdigit() else self.epsilon)
+            epsilon = margin_of(self.epsilon if margin is None else margin)
         except ValueError as error:
             raise ConfigError(f"--epsilon: {error}") from None
         kinds = ("identity", "linear", "isotonic", "ordinal", "auto")
@@ -79,12 +82,12 @@ def start(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_jso
 
         start_preference(request, out, runs, quiet=quiet, as_json=as_json)
         return
-    aspects = aspects_of(request)
-    work = Work(
-        tuple(_aspect_work(request, aspect, several=len(aspects) > 1) for aspect in aspects),
-        request.wishes(),
-        Further(request.trials, request.by_system, request.unified, request.overall),
-    )
+    if out is not None:
+        check_folder(out)
+    aspects, wishes = aspects_of(request), request.wishes()
+    parts = tuple(_aspect_work(request, aspect, several=len(aspects) > 1) for aspect in aspects)
+    work = Work(parts, wishes, Further(request.trials, request.by_system, request.unified, request.overall))
+    _check(work)
     done, place = _see_through(request, work, runs, quiet=quiet or as_json)
     folder = out or place.folder
     files = {
@@ -110,8 +113,12 @@ def start_panel(request: Request, join: str, out: Path | None, runs: Path, *, qu
     aspects = aspects_of(request)
     if len(aspects) != 1:
         raise ConfigError("--aspect: a panel is for one aspect")
+    if len(request.models) > 1:
+        problem = "a panel's members name their own models where there are several"
+        raise ConfigError(f"--models: {problem}: zero-shot@{request.models[0]}+zero-shot@{request.models[1]}")
     name = parse_judges(f"panel:{'ranks=' if join == 'ranks' else ''}{request.judges}")[0]
     work = Work((_aspect_work(request, aspects[0], several=False, names=(*name.members, name)),), request.wishes())
+    _check(work)
     aspect = work.aspects[0].prepared.aspect
     target = out or Path("rubrics") / "frozen" / f"{aspect.name}-panel.yaml"
     replaced = check_place(target)
@@ -127,6 +134,25 @@ def start_panel(request: Request, join: str, out: Path | None, runs: Path, *, qu
     else:
         show_comparison(make_console(), done.result, done.looks)
         show_panel(make_console(), frozen, target)
+
+
+def _check(work: Work) -> None:
+    """Raise ConfigError for what would be found out only after the look: it is better before the work."""
+    names = [name for part in work.aspects for name in part.names]
+    judges = {str(n) for name in names for n in (name, *name.members)}
+    for cost in work.wishes.costs:
+        if cost not in judges and not cost.startswith("top:"):
+            raise ConfigError(f"--cost: no judge is called '{cost}'; those compared: {', '.join(sorted(judges))}")
+    if not any(name.members for name in names) and (work.wishes.most is not None or work.wishes.negative):
+        option = "negative" if work.wishes.negative else "max-cost-per-item"
+        raise ConfigError(f"--{option}: it is for panels; name one: --judges panel:criteria+recorded:P")
+    aspects = [part.prepared.aspect for part in work.aspects]
+    if work.further.one_split and len(aspects) < 2:
+        option = "unified" if work.further.unified else "overall"
+        raise ConfigError(f"--{option}: it takes several aspects; name them: --aspect relevance,coherence")
+    overall = work.further.overall
+    if overall and not any(overall in (a.name, a.ref) for a in aspects):
+        raise ConfigError(f"--overall: '{overall}' is not compared; aspects: {', '.join(a.name for a in aspects)}")
 
 
 def aspects_of(request: Request) -> tuple[str, ...]:
@@ -204,7 +230,14 @@ def working_in(folder: Path, access: Access, live: Silent | LiveProgress) -> Ite
 def _label(request: Request, work: Work) -> str:
     """Return a name that the same comparison has again, and no other."""
     asked = {k: v for k, v in asdict(request).items() if k != "said"}
-    parts = [[a.config.model_dump(mode="json", exclude=set(AFRESH)), a.prepared.split.digest] for a in work.aspects]
+    parts = [
+        [
+            a.config.model_dump(mode="json", exclude=set(AFRESH)),
+            AspectFile.of(a.prepared.aspect).model_dump(mode="json"),
+            a.prepared.split.digest,
+        ]
+        for a in work.aspects
+    ]
     names = [str(n) for a in work.aspects for n in a.names]
     aspects = "-".join(a.prepared.aspect.name for a in work.aspects)
     return f"{aspects[:60]}-{digest([asked, parts, names])[:10]}"

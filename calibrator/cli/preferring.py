@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from calibrator import __version__
-from calibrator.aspects import find_aspect, read_aspect
+from calibrator.aspects import find_aspect, parse_scale, read_aspect
 from calibrator.calibration.config import make_config
 from calibrator.calibration.progress import Silent
 from calibrator.catalog import open_source
@@ -17,6 +17,7 @@ from calibrator.comparison.preferring_tables import parse_ranked
 from calibrator.comparison.result import ComparisonResult
 from calibrator.errors import ConfigError
 from calibrator.files import write_whole
+from calibrator.judges.places import check_folder
 from calibrator.models.replies import cache_folder
 from calibrator.report.compare import comparison_markdown, show_comparison
 from calibrator.report.compare_files import to_json
@@ -24,21 +25,38 @@ from calibrator.report.console import make_console, say
 from calibrator.report.terminal import LiveProgress
 from calibrator.texts import digest
 
-FORBIDDEN = ("trials", "by_system", "unified", "overall", "most", "negative")
+# Options that are about ratings, by the field of the request or of the settings.
+FORBIDDEN = {
+    "trials": "--trials",
+    "by_system": "--by-system",
+    "unified": "--unified",
+    "overall": "--overall",
+    "most": "--max-cost-per-item",
+    "negative": "--negative",
+    "costs": "--cost",
+}
+FORBIDDEN_SETTINGS = {"test": "--test", "objective": "--objective"}
 
 
 def start_preference(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_json: bool) -> None:
     """Hold the judges against the ranks, write the tables down and print them. Ctrl-C exits with 130."""
-    given = [name for name in FORBIDDEN if getattr(request, name)]
-    if given or request.score_map != "identity":
-        option = (given or ["map"])[0].replace("_", "-")
-        raise ConfigError(f"--{option}: not with --preference, where there are ranks and no ratings")
+    given = [option for name, option in FORBIDDEN.items() if getattr(request, name)]
+    given += [option for name, option in FORBIDDEN_SETTINGS.items() if name in request.said]
+    given += ["--score"] if request.said.get("columns", {}).get("score") else []
+    given += ["--map"] if request.score_map != "identity" else []
+    given += ["--epsilon"] if request.epsilon != "expert" else []
+    if given:
+        raise ConfigError(f"{given[0]}: not with --preference, where there are ranks and no ratings")
+    if out is not None:
+        check_folder(out)
     settings = {k: v for k, v in settings_of(request).items() if k not in ("model", "drafter")}
     refs = aspects_of(request)
     config = make_config(**{**settings, "aspect": refs[0]})
     source = open_source(config.data, config.data_dir, config.encoding)
     file = config.aspect_file
-    aspects = tuple(read_aspect(file) if file else find_aspect(ref, source.suite)[0] for ref in refs)
+    found = [read_aspect(file) if file else find_aspect(ref, source.suite)[0] for ref in refs]
+    scale = parse_scale(config.scale) if config.scale else None
+    aspects = tuple(replace(a, scale=scale, anchors={}) if scale else a for a in found)
     usual = ",".join(["recorded", *(("zero-shot", "g-eval") if request.models else ())])
     names = with_models(parse_judges(request.judges or usual), request.models)
     ranks = parse_ranked(request.preference or "", request.rank_best)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from calibrator.codec import verdicts_from_json, verdicts_to_json
 from calibrator.journal import Journal
 from calibrator.judges.base import Judge
+from calibrator.judges.identity import identity
 from calibrator.models.build import Connections
 from calibrator.records import Item, Verdict
 from calibrator.texts import digest
@@ -47,7 +48,7 @@ class Bench:
 
         An entry is kept by the name, the judge and the items. Raises what its model raises.
         """
-        asked = digest([judge.id, judge.mode, [[i.id, i.key, sorted(i.recorded.items())] for i in items]])
+        asked = digest([identity(judge), [[i.id, i.key, sorted(i.recorded.items())] for i in items]])
         key = f"judged/{self.about}/{name}/{side}/{asked[:16]}"
         if key not in self._outcomes:
             value = self._entered(key, lambda: verdicts_to_json(judge.judge(items)))

@@ -177,9 +177,7 @@ class Comparison:
                 seats.append(seat)
                 known = total_cost([known, paid])
             known = total_cost([known, self._paid[str(member)]])
-        config, split, items = self._config, self.prepared.split, self._maker.known
-        how: Join = "ranks" if name.join == "ranks" else "fit"
-        terms = Terms(self.prepared.aspect, how, config.objective, self._measured, self._wishes.negative, config.seed)
+        split, items, terms = self.prepared.split, self._maker.known, self.terms(name.join)
         train, dev = range(len(split.train)), range(len(split.train), len(items))
         if self._wishes.most is None:
             panel = join(str(name), seats, items, terms, [*train, *dev])

@@ -35,6 +35,8 @@ from calibrator.store import Run
 from calibrator.texts import digest
 
 CRITERIA = "criteria"
+OFF_SCALE = "its scores are not on the scale"
+FEWEST, SAME = 12, 0.95  # so many items, and this share of equal scores, are no chance
 PAPER_SAMPLES = SampleMode(20)  # G-Eval's own way where there are no probabilities
 _BASELINE = {"constant": CONSTANT, "length": LENGTH, "uncalibrated": UNCALIBRATED}
 
@@ -133,9 +135,20 @@ class Maker:
         scale = self.prepared.aspect.scale
         on_scale = goes_by(scale, name.argument, self.known)
         judge = RecordedJudge(name.argument, scale if on_scale else None)
-        notes = () if on_scale else (f"its scores are not on the scale {scale}",)
+        off = () if on_scale else (f"{OFF_SCALE} {scale}",)
+        notes = (*off, *self._odd(name.argument))
         empty = Rubric(self.prepared.aspect.ref, ())
         return Made(str(name), family_of(name.argument), judge, RECORDED, empty, on_scale=on_scale, notes=notes)
+
+    def _odd(self, column: str) -> tuple[str, ...]:
+        """Return what is odd of a recorded judge: that it has no scores, or that they are the ratings."""
+        both = [(s, i.human) for i in self.known if (s := i.recorded.get(column)) is not None]
+        if not both:
+            return ("no item of train and dev has a score of it",)
+        same = sum(score == human for score, human in both)
+        if len(both) >= FEWEST and same >= SAME * len(both):
+            return (f"its scores equal the humans' in {same} of {len(both)} items: one of the two is copied",)
+        return ()
 
     def _prompted(self, name: JudgeName) -> Made | LeftOut:
         client = self.connections.client(name.model)

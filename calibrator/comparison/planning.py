@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import with_model
 from calibrator.calibration.prepare import STEPS_TAKEN, Prepared, plan
 from calibrator.catalog import Source
 from calibrator.columns import recorded_column, recorded_names
-from calibrator.comparison.making import config_with
+from calibrator.comparison.making import PAPER_SAMPLES, config_with
 from calibrator.comparison.names import JudgeName, asked_how
 from calibrator.drafting.g_eval import TRIES
 from calibrator.errors import DataError
@@ -25,7 +26,6 @@ from calibrator.prompts import item_texts, score_prompt
 FIRST = ("constant", "length")  # in every comparison
 EMBEDDED = (*FIRST, "uncalibrated", "criteria")
 ASKING = ("zero-shot", "g-eval", "calibrated")
-PAPER_SAMPLES = 20
 
 
 def judges_for(
@@ -42,16 +42,25 @@ def judges_for(
         if name.method == "recorded" and not name.argument:
             found += [JudgeName("recorded", column) for column in recorded_names(source.table, aspect)]
             continue
+        spread = tuple(m for member in name.members for m in _spread(member, source, aspect))
+        chosen = replace(name, members=tuple(dict.fromkeys(spread)))
         try:
-            for column in needed(name):
+            for column in needed(chosen):
                 recorded_column(source.table, column, aspect)
         except DataError:
             if not several:
                 raise
             missing.append(f"{aspect}: {name} is left out, the data has no such scores")
             continue
-        found.append(name)
+        found.append(chosen)
     return tuple(dict.fromkeys(found)), tuple(missing)
+
+
+def _spread(member: JudgeName, source: Source, aspect: str) -> tuple[JudgeName, ...]:
+    """Return a member of a panel; for `recorded` alone all recorded judges that the table has."""
+    if member.method != "recorded" or member.argument:
+        return (member,)
+    return tuple(JudgeName("recorded", column) for column in recorded_names(source.table, aspect))
 
 
 def needed(name: JudgeName) -> tuple[str, ...]:
@@ -103,5 +112,5 @@ def _prompted(name: JudgeName, config: RunConfig, items: int) -> int:
         mode, _ = asked_how(name, config.mode)
         return items * mode.draws + bool(mode.logprobs)
     mode, _ = asked_how(name, ExpectedMode())
-    draws = mode.draws if name.argument else PAPER_SAMPLES  # if the model gives no log-probabilities
+    draws = mode.draws if name.argument else PAPER_SAMPLES.n  # if the model gives no log-probabilities
     return TRIES + 1 + items * draws

@@ -92,7 +92,7 @@ def compare_all(
         progress.phase(f"{prepared.aspect.ref}: looking at the test side", len(ready), len(prepared.split.test))
         sides = (prepared.split.test.digest, prepared.split.digest)
         found = comparison.look(ready, left_out, partial(ledger.look, *sides, place.id), progress)
-        looked.append(found)
+        looked.append(replace(found, table=with_absent(found, names, work.further)))
         looks.append(ledger.look(*sides, place.id))  # the same look, entered once
         if found.panels:
             panel = found.panels[-1]
@@ -106,6 +106,17 @@ def compare_all(
         extras=_extras(work.further, aspects[0].config, looked),
     )
     return Done(result, tuple(looks), frozen)
+
+
+def with_absent(found: Looked, names: Sequence[JudgeName], further: Further) -> AspectTable:
+    """Return the table with what was asked for and cannot be had."""
+    told = []
+    if any(n.method == "human" for n in names) and not found.table.annotators:
+        told.append("no item has ratings of two annotators, so that there is no row of the humans")
+    named = len({i.system for i in found.items if i.system})
+    if further.by_system and named < 2:
+        told.append(f"no figures by system: the data names {named or 'none'} (--system names their column)")
+    return found.table.model_copy(update={"cautions": (*found.table.cautions, *told)})
 
 
 def means(tables: Sequence[AspectTable]) -> tuple[MeanRow, ...]:

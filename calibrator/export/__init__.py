@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 from calibrator.calibration.optimizers.base import require_dspy
+from calibrator.errors import ConfigError
 from calibrator.judges.frozen import FrozenJudge, dump
 from calibrator.judges.frozen_parts import StepFile
 from calibrator.judges.llm import METHOD
@@ -17,8 +18,9 @@ from calibrator.records import Rubric
 def to_prompt(frozen: FrozenJudge) -> str:
     """Return text to paste into a chat: what an LLM judge asks, or a criteria rubric put the same way.
 
-    The texts to be rated have their places behind the mark that quotes them.
+    The texts to be rated have their places behind the mark that quotes them. Raises ConfigError for a panel.
     """
+    _refuse_panel(frozen, "prompt")
     aspect, roles = frozen.aspect.aspect(), frozen.judge.texts
     prompt = frozen.prompt() if frozen.judge.asked else score_prompt(aspect, in_words(frozen.rubric()), roles)
     places = {p.slot: f"{MARK}<paste the {aspect.called(p.slot)} here>" for p in prompt.parts if p.slot}
@@ -57,8 +59,9 @@ def to_markdown(frozen: FrozenJudge) -> str:
         f"# {aspect.label} ({aspect.ref})\n",
         f"{aspect.definition}\n",
         f"Scale: {aspect.scale}; {aspect.better} is better.\n",
+        *_members(frozen),
         "## Steps\n",
-        *rubric_lines(frozen.steps, frozen.base, frozen.judge.method),
+        *rubric_lines(frozen.steps, frozen.base, "criteria" if frozen.panel else frozen.judge.method),
         *(
             [f"\nIts scores are put on the scale of the ratings by a score map ({frozen.map.kind})."]
             if frozen.map
@@ -95,6 +98,23 @@ def to_dspy(frozen: FrozenJudge) -> str:
     from calibrator.export.dspy_program import saved
 
     return saved(frozen)
+
+
+def _refuse_panel(frozen: FrozenJudge, to: str) -> None:
+    if frozen.panel is not None and frozen.panel.members:
+        named = ", ".join(m.name for m in frozen.panel.members)
+        raise ConfigError(f"--to {to}: no one prompt does what a panel does ({named}); take markdown, json or yaml")
+
+
+def _members(frozen: FrozenJudge) -> list[str]:
+    """Return the judges on a panel with what each is worth, none for another judge."""
+    if frozen.panel is None or not frozen.panel.members:
+        return []
+    unit = "from the lowest rank to the highest" if frozen.panel.join == "ranks" else "a standard deviation up"
+    lines = [f"| judge | points of the scale, {unit} |", "|---|---|"]
+    lines += [f"| `{m.name.replace('|', chr(92) + '|')}` | {m.weight:+.2f} |" for m in frozen.panel.members]
+    about = "A judge without a score counts as its average; without more than half of their weight the panel has none."
+    return ["## Members\n", *lines, f"\n{about}\n"]
 
 
 def differs(frozen: FrozenJudge, to: str) -> str:

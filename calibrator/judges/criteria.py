@@ -37,7 +37,7 @@ class CriteriaJudge:
         if missing:
             problem = f"the embedded judge knows no criterion for {', '.join(map(repr, missing))}"
             raise RubricError(f"{problem}; a rubric in free text needs an LLM judge")
-        self._rubric, self._scale, self._measured = rubric, scale, measured
+        self.rubric, self.scale, self._measured = rubric, scale, measured
         self._criteria = [BY_NAME[name] for name, _, _ in factors]
         self._center, self._spread = (np.array([f[k] for f in factors], dtype=float) for k in (1, 2))
 
@@ -55,8 +55,8 @@ class CriteriaJudge:
         z = standardise(self._measured(items, self._criteria), self._center, self._spread)
         z[:, self._pairs] *= z[:, len(self._measures) :]
         # Summed one by one: a matrix product may round differently for another number of items.
-        scores = np.full(len(items), self._rubric.base)
+        scores = np.full(len(items), self.rubric.base)
         for j, weighed in enumerate(self._measures):
             scores = scores + weighed.weight * z[:, j]
-        clipped: list[float] = np.clip(scores, self._scale.low, self._scale.high).tolist()
+        clipped: list[float] = np.clip(scores, self.scale.low, self.scale.high).tolist()
         return clipped

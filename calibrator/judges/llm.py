@@ -48,8 +48,8 @@ class LLMJudge:
     ) -> None:
         self.id, self.mode = f"{METHOD}@{client.id}", score_mode.name
         self.client, self.model, self.prompt, self.sampling = client, client.id, prompt, sampling
-        self._aspect, self._told, self._mode = aspect, told, score_mode
-        self._names = (aspect.name, aspect.label)
+        self.scale, self.names = aspect.scale, (aspect.name, aspect.label)
+        self._told, self._mode = told, score_mode
         self._schema = score_schema(aspect.scale)
         self._roles = tuple(p.slot for p in prompt.parts if p.slot)
 
@@ -71,7 +71,7 @@ class LLMJudge:
 
     def verdict(self, item: Item, replies: Sequence[ChatReply]) -> Verdict:
         """Return what the replies to `requests` say of an item, and tell of it."""
-        found = self._mode.read(replies, self._aspect.scale, self._names)
+        found = self._mode.read(replies, self.scale, self.names)
         if isinstance(found, NoScore):
             return self.tell(Failure(item.id, found.reason))
         return self.tell(Judgment(item.id, found.score, self.mode))

@@ -77,17 +77,17 @@ class PanelJudge:
             raise ValueError("a panel needs a member")
         self.id, self.base = name, base
         self.members = tuple(m for m, _ in seats)
-        self._judges, self._scale, self._measured = [j for _, j in seats], scale, measured
+        self.judges, self._scale, self.measured = tuple(j for _, j in seats), scale, measured
 
     def judge(self, items: Sequence[Item]) -> tuple[Verdict, ...]:
         """Return one verdict for each item."""
-        judges = [*self._judges, *([self._measured] if self._measured is not None else [])]
+        judges = [*self.judges, *([self.measured] if self.measured is not None else [])]
         given = judge_together([(judge, items) for judge in judges])
-        return self.joined(items, given[: len(self._judges)], given[-1] if self._measured is not None else None)
+        return self.joined(items, given[: len(self.judges)], given[-1] if self.measured is not None else None)
 
     def measure(self, items: Sequence[Item]) -> tuple[Verdict, ...] | None:
         """Return what the part that measures the text itself gives; None where there is none."""
-        return None if self._measured is None else self._measured.judge(items)
+        return None if self.measured is None else self.measured.judge(items)
 
     def joined(
         self, items: Sequence[Item], given: Sequence[Sequence[Verdict]], measured: Sequence[Verdict] | None

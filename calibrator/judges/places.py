@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from calibrator.errors import RubricError
+from calibrator.errors import ConfigError, RubricError
 from calibrator.judges.frozen import HEAD, read_frozen
 from calibrator.resources import folder
 
@@ -30,6 +30,13 @@ def check_place(path: Path) -> str | None:
     except RubricError:
         return "a judge that was changed or is of another version"
     return f"the judge calibrated on {origin.data} (seed {origin.seed})"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ConfigError if nothing can be written to a folder, which need not be there yet."""
+    there = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise ConfigError(f"--out: {folder} cannot be written to; name another folder")
 
 
 def find_frozen(name: str, working: Path | None = None) -> Path:

@@ -10,6 +10,7 @@ from calibrator.texts import unusable
 
 METHOD = "recorded"
 ON_SCALE = 0.9  # of a judge's scores: those of one that goes by the aspect's scale
+MARKS = 2  # different numbers that stand for no answer
 
 
 class RecordedJudge:
@@ -41,6 +42,14 @@ class RecordedJudge:
 
 
 def goes_by(scale: Scale, name: str, items: Iterable[Item]) -> bool:
-    """Whether a recorded judge goes by the aspect's scale: nearly all of its scores of `items` lie on it."""
+    """Whether a recorded judge goes by the aspect's scale, as far as its scores of `items` tell; so does one of none.
+
+    Nearly all of them lie on it; or most do, and what does not are one or two numbers below it: those by which programs
+    say that there was no answer, however often there was none.
+    """
     scores = [s for i in items if (s := i.recorded.get(name)) is not None]
-    return bool(scores) and sum(map(scale.holds, scores)) >= ON_SCALE * len(scores)
+    off = [s for s in scores if not scale.holds(s)]
+    if len(off) <= (1 - ON_SCALE) * len(scores):
+        return True
+    marks = set(off)
+    return len(marks) <= MARKS and max(marks) < scale.low and len(off) < len(scores) / 2

@@ -14,7 +14,7 @@ WIDE = 120  # columns, where the output is no terminal
 
 def make_console(quiet: bool = False) -> Console:
     """Return a console for standard output."""
-    return Console(quiet=quiet, width=None if sys.stdout.isatty() else WIDE)
+    return Console(quiet=quiet, emoji=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def say(console: Console, line: str, style: str | None = None) -> None:

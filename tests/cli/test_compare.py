@@ -112,7 +112,14 @@ def test_several_aspects_with_their_mean(calibrate: Calibrate, tmp_path: Path) -
         (("-a", "relevance", "--cost", "criteria"), "--cost: 'criteria' is not NAME=0.002"),
         (("-a", "relevance", "--cost", "criteria=-1"), "is not NAME=0.002"),
         (("-a", "relevance", "--epsilon", "novice"), "--epsilon: 'novice'"),
-        (("-a", "relevance", "--overall", "relevance"), "--overall"),
+        (("-a", "relevance", "--overall", "relevance"), "--overall: it takes several aspects"),
+        (("-a", "relevance,coherence", "--overall", "nope"), "--overall: 'nope' is not compared"),
+        (("-a", "relevance", "--unified"), "--unified: it takes several aspects"),
+        (("-a", "relevance", "--negative"), "--negative: it is for panels"),
+        (("-a", "relevance", "--max-cost-per-item", "1"), "--max-cost-per-item: it is for panels"),
+        (("-a", "relevance", "--cost", "nobody=1"), "--cost: no judge is called 'nobody'"),
+        (("-a", "relevance", "--preference", "x", "--max-cost-per-item", "1"), "--max-cost-per-item: not with"),
+        (("-a", "relevance", "--preference", "x", "--test", "y.csv"), "--test: not with --preference"),
         (("-a", "relevance", "-j", "calibrated:nothing"), "there is no frozen judge 'nothing'"),
         (("-a", "relevance", "--models", "foo"), "'foo' is no model"),
         (("-a", "relevance", "--preference", "nothing", "-j", "recorded:x"), "nothing"),
@@ -124,6 +131,27 @@ def test_a_mistake_is_one_line(calibrate: Calibrate, arguments: tuple[str, ...],
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_is_found_before_the_look(calibrate: Calibrate, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for wrong in (("--overall", "nope"), ("--unified",), ("--out", "file/below")):
+        assert calibrate("compare", "-a", "relevance", *wrong).returncode == 2
+    assert not (tmp_path / "runs" / "ledger.jsonl").exists()
+
+
+def test_a_frozen_judge_that_was_replaced_is_another_one(calibrate: Calibrate, tmp_path: Path) -> None:
+    """The figures of a comparison are those of the judge that lies in the file now, under the same name."""
+    frozen, quick = tmp_path / "rubrics" / "frozen" / "relevance.yaml", ("--trials", 2, "--rounds", 0, *QUICK, "-q")
+    found = []
+    for seed in (0, 1):
+        assert calibrate("run", "-a", "relevance", *quick, "--keep", "--seed", seed).returncode == 0
+        assert frozen.exists()
+        done = calibrate("compare", "-a", "relevance", "-j", "calibrated:relevance", *QUICK, "--json")
+        rows = {row.name: row for row in comparison(done.stdout).tables[0].rows}
+        found.append(rows["calibrated:relevance"])
+    assert found[0].figures != found[1].figures
+    assert found[0].notes == () and "has seen items of this test side" in found[1].notes[0]
 
 
 def test_methods_and_models_are_crossed(tmp_path: Path) -> None:
@@ -285,3 +313,28 @@ def test_preference_on_real_rankings(real_data: Path, tmp_path: Path) -> None:
     found = comparison(done.stdout)
     assert found.tables == () and "NDCG" in found.extras[0].title
     assert any("marked as running the other way" in note for note in found.extras[0].notes)
+
+
+def test_a_panel_of_all_recorded_judges(calibrate: Calibrate, write_csv: Write, tmp_path: Path) -> None:
+    path = write_csv(recorded_rows())
+    done = calibrate("panel", "criteria+recorded", "-a", "neutral/relevance", "-d", path, *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [m["name"] for m in told["members"]] == [
+        "recorded:good",
+        "recorded:rare",
+        "recorded:metric/length (a, b)",
+    ]
+    assert calibrate("score", path, "--rubric", told["frozen"], "--out", "s.csv").returncode == 0
+
+
+def test_a_panel_is_exported_whole_or_not_at_all(calibrate: Calibrate, write_csv: Write) -> None:
+    told = frozen_panel(calibrate, write_csv(recorded_rows()))
+    refused = calibrate("export", told["frozen"], "--to", "prompt")
+    assert refused.returncode == 2 and "no one prompt does what a panel does" in refused.stderr
+    assert "| `recorded:good` | +" in calibrate("export", told["frozen"], "--to", "markdown").stdout
+
+
+def test_a_panel_takes_one_model(calibrate: Calibrate) -> None:
+    done = calibrate("panel", "criteria+zero-shot", "-a", "relevance", "--models", "vllm/a,vllm/b")
+    assert done.returncode == 2 and "zero-shot@vllm/a+zero-shot@vllm/b" in done.stderr

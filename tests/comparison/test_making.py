@@ -151,7 +151,7 @@ def test_what_is_made_does_not_depend_on_the_test_side(make: Make, folder: Path,
 
 
 def test_a_recorded_judge_on_the_scale_fails_off_it(make: Make) -> None:
-    items = [replace(i, recorded={"P": i.human}) for i in ITEMS]
+    items = [replace(i, recorded={"P": 6 - (i.human or 0)}) for i in ITEMS]
     made = make("recorded:P", prepared(items))
     assert (made.name, made.family, made.kind, made.on_scale, made.notes) == (
         "recorded:P",
@@ -163,6 +163,16 @@ def test_a_recorded_judge_on_the_scale_fails_off_it(make: Make) -> None:
     assert made.fit is None
     assert isinstance(made.judge, RecordedJudge)
     assert made.judge.scale == ASPECT.scale
+
+
+def test_a_recorded_judge_that_is_the_ratings_says_so(make: Make) -> None:
+    made = make("recorded:P", prepared([replace(i, recorded={"P": i.human}) for i in ITEMS]))
+    assert len(made.notes) == 1 and "one of the two is copied" in made.notes[0]
+
+
+def test_a_recorded_judge_without_a_score_says_so(make: Make) -> None:
+    made = make("recorded:P", prepared([replace(i, recorded={"P": None}) for i in ITEMS]))
+    assert made.notes == ("no item of train and dev has a score of it",)
 
 
 def test_a_recorded_judge_on_a_scale_of_its_own_says_so(make: Make) -> None:

@@ -64,13 +64,18 @@ def test_of_several_recorded_judges_each_gives_its_own() -> None:
     [
         ([1, 2, 5, 3.5], True),
         ([4] * 9 + [-1], True),  # nine of ten: a failure that a program wrote as a number
-        ([4] * 8 + [-1, -1], False),
+        ([4] * 8 + [-1, -1], True),
+        ([4] * 6 + [3] + [-1, 0, -1], True),  # two marks for no answer, however often there was none
+        ([4] * 5 + [-1] * 6, False),  # most of them: nothing tells that the rest are scores on this scale
+        ([4] * 7 + [-2, -1, 0], False),
+        ([2, 4, 4, 6, 7, 7, 6], False),  # above the scale: another one
+        ([1.0] + [0.0] * 20, False),  # a measure from 0 to 1
         ([0.1, 0.4, 0.9], False),
         ([30.0, 80.0], False),
         ([None] * 50 + [3.0], True),  # only what is there counts
         ([None] * 5 + [0.2], False),
-        ([None, None], False),
-        ([], False),
+        ([None, None], True),
+        ([], True),
     ],
 )
 def test_a_judge_goes_by_the_scale_where_nearly_all_its_scores_lie_on_it(

@@ -23,6 +23,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from calibrator.aspects import Aspect
+from calibrator.columns import SOURCE
 from calibrator.errors import DataError
 from calibrator.evaluation.probes.base import RESAMPLES, Finding, Line, Subject
 from calibrator.evaluation.probes.temperatures import WHAT, Temperatures, temperature_lines
@@ -64,8 +65,9 @@ def read_replies(
 ) -> tuple[dict[str, dict[float, dict[str, Verdict]]], dict[str, str]]:
     """Return the verdicts by model, temperature and item, and the group of each item.
 
-    `group` names the field that groups the items. Replies to other aspects are passed over. Raises DataError, which
-    names file and line, for what is no such file, for a second reply to the same, and if nothing is about the aspect.
+    `group` names the field that groups the items: by default the first usual name of a source that the file has
+    (`columns.SOURCE`), else each item is its own group. Replies to other aspects are passed over. Raises DataError,
+    which names file and line, for what is no such file, a second reply to the same, and if nothing is about the aspect.
     """
     verdicts: dict[str, dict[float, dict[str, Verdict]]] = {}
     groups: dict[str, str] = {}
@@ -77,6 +79,8 @@ def read_replies(
             raise DataError(" ".join(first_fault(error)), file=path, row=row) from None
         if line.aspect is not None and line.aspect.casefold() not in {n.casefold() for n in (*names, aspect.ref)}:
             continue
+        if group is None and not groups:
+            group = next((name for name in SOURCE if isinstance(value.get(name), str)), None)
         if group is not None and not isinstance(value.get(group), str):
             raise DataError(f"there is no text under '{group}', which was named to group the items", file=path, row=row)
         here = verdicts.setdefault(line.model, {}).setdefault(line.temperature, {})
