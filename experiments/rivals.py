@@ -1,6 +1,6 @@
 """Our search beside DSPy's optimizers, with the same items, models, cache and budget: who finds the better rubric?
 
-    python experiments/rivals.py                        # SmolLM2, demo data and CSEval's relevance: a quarter of an hour
+    python experiments/rivals.py                        # SmolLM2, demo data and CSEval: a quarter of an hour
     python experiments/rivals.py --model openai/gpt-4o-mini --items 300 --trials 4 --seeds 0-4
 
 Every rubric is handed over as it was chosen (`--keep`), and measured once on the test side, which no search sees. All
