@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from calibrator.aspects import AspectFile
-from calibrator.calibration.config import make_config, read_settings
+from calibrator.calibration.config import RunConfig, make_config, read_settings
 from calibrator.calibration.prepare import prepare, rated_aspects
 from calibrator.calibration.progress import Silent
 from calibrator.catalog import open_source
@@ -25,7 +25,7 @@ from calibrator.evaluation.replacement import margin_of
 from calibrator.files import write_whole
 from calibrator.journal import Journal
 from calibrator.judges.places import check_folder, check_place
-from calibrator.models.build import Access, Connections
+from calibrator.models.build import Access, Connections, check_price
 from calibrator.models.names import check_name, check_ready
 from calibrator.models.prices import price_for
 from calibrator.models.replies import cache_folder
@@ -195,12 +195,21 @@ def _see_through(request: Request, work: Work, runs: Path, *, quiet: bool) -> tu
     """Compare, showing plan and progress; a comparison that was begun in the same place goes on there."""
     console = make_console(quiet)
     live: Silent | LiveProgress = Silent() if quiet else LiveProgress(console, "judges")
+    config = work.aspects[0].config
+    access = config.access(cache_folder())
+    check_asked([name for part in work.aspects for name in part.names], config, access)
     Ledger(runs).check()
-    access = work.aspects[0].config.access(cache_folder())
     with working_in(runs / f"compare-{_label(request, work)}", access, live) as (place, journal, connections):
         _show_plan(work, access, connections, console)
         with live:
             return compare_all(work, place, journal, Ledger(runs), connections, live), place
+
+
+def check_asked(names: Sequence[JudgeName], config: RunConfig, access: Access) -> None:
+    """Raise what is absent for a model that is named, or its unknown price: before there is a folder, and a look."""
+    for model in dict.fromkeys(m for name in names for m in name.models):
+        check_ready(model, config.model_arg)
+        check_price(model, access)
 
 
 @contextmanager
@@ -255,7 +264,6 @@ def _show_plan(work: Work, access: Access, connections: Connections, console: An
             say(console, f"warning   {warning}", "yellow")
         asked = calls(part.names, config, prepared, connections, mapped=work.wishes.map != "identity")
         for model, count in asked.items():
-            check_ready(model, config.model_arg)
             tokens, price = count * tokens_a_call(prepared), price_for(model, access.price)
             cost = "its price is not known (--price gives it)"
             if price is not None:

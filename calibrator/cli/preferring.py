@@ -10,7 +10,7 @@ from calibrator.aspects import find_aspect, parse_scale, read_aspect
 from calibrator.calibration.config import make_config
 from calibrator.calibration.progress import Silent
 from calibrator.catalog import open_source
-from calibrator.cli.comparing import AFRESH, Request, aspects_of, settings_of, working_in
+from calibrator.cli.comparing import AFRESH, Request, aspects_of, check_asked, settings_of, working_in
 from calibrator.comparison.names import parse_judges, with_models
 from calibrator.comparison.preferring import Preferring, prefer
 from calibrator.comparison.preferring_tables import parse_ranked
@@ -61,11 +61,13 @@ def start_preference(request: Request, out: Path | None, runs: Path, *, quiet: b
     names = with_models(parse_judges(request.judges or usual), request.models)
     ranks = parse_ranked(request.preference or "", request.rank_best)
     task = Preferring(source, aspects, names, ranks, config)
+    access = config.access(cache_folder())
+    check_asked(names, config, access)
     live: Silent | LiveProgress = Silent() if quiet or as_json else LiveProgress(make_console(), "judges")
     said = {k: v for k, v in asdict(request).items() if k != "said"}
     label = digest([said, config.model_dump(mode="json", exclude=set(AFRESH)), refs])[:10]
     with (
-        working_in(runs / f"preference-{label}", config.access(cache_folder()), live) as (place, journal, connections),
+        working_in(runs / f"preference-{label}", access, live) as (place, journal, connections),
         live,
     ):
         extras = prefer(task, place, journal, connections, live)
