@@ -11,7 +11,12 @@ from calibrator.cli import options as o
 
 
 def gate(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, a part of it, its folder, or 'last'.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run: its id or a part of it, its folder, 'last'; or a frozen panel's file."
+        ),
+    ],
     min_gain: Annotated[
         float, typer.Option(help="What the lower end of the gain over the best baseline must exceed.")
     ] = 0.0,
@@ -23,8 +28,12 @@ def gate(
     as_json: o.Json = False,
 ) -> None:
     """Say whether the judge of a run may be trusted by its test side: exit code 0 if it may, 1 if not."""
-    from calibrator.report.gate import show_gate
+    from calibrator.report.gate import Wanted, show_gate, show_panel_gate
     from calibrator.store import find_run
 
-    passed = show_gate(find_run(runs_dir, name), min_gain, min_rho, probe, as_json=as_json)
+    wanted = Wanted(min_gain, min_rho, probe)
+    if Path(name).suffix in (".yaml", ".yml"):
+        passed = show_panel_gate(Path(name), wanted, as_json=as_json)
+    else:
+        passed = show_gate(find_run(runs_dir, name), wanted, as_json=as_json)
     raise typer.Exit(0 if passed else 1)

@@ -198,6 +198,9 @@ def _marks_notes(found: Preference, ranked: Ranked, mirror: Mirror | None) -> li
             " consensus of these judges. To leave them out, or to turn them, takes out what disagrees with the judges,"
             " and so favours them: it is no evidence for any."
         )
+        if reversed_ > every / 2:
+            other = "highest" if ranked.best == "lowest" else "lowest"
+            told.append(f"These are most of the rankings: --rank-best {other} would fit more of them.")
         if mirror is not None and np.isfinite(mirror.spearman):
             told.append(
                 "Of the systems' mean ranks in the marked rankings and in the others, Spearman is"

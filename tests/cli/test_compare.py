@@ -338,3 +338,18 @@ def test_a_panel_is_exported_whole_or_not_at_all(calibrate: Calibrate, write_csv
 def test_a_panel_takes_one_model(calibrate: Calibrate) -> None:
     done = calibrate("panel", "criteria+zero-shot", "-a", "relevance", "--models", "vllm/a,vllm/b")
     assert done.returncode == 2 and "zero-shot@vllm/a+zero-shot@vllm/b" in done.stderr
+
+
+def test_the_gate_on_a_frozen_panel(calibrate: Calibrate, write_csv: Write, tmp_path: Path) -> None:
+    told = frozen_panel(calibrate, write_csv(recorded_rows()))
+    rho = read_frozen(tmp_path / told["frozen"]).test.figures["spearman"].value or 0.0
+    for low, code in ((rho - 1e-4, 0), (rho + 1e-4, 1)):
+        done = calibrate("gate", told["frozen"], "--min-rho", low, "--min-gain", -1, "--json")
+        assert (done.returncode, json.loads(done.stdout)["passed"]) == (code, code == 0)
+    probe = calibrate(
+        *("probe", told["frozen"], "-d", "data.csv", "--probes", "verbosity", "--out", "p.json", "--resamples", 200),
+        *("--threshold", "max_length_partial=0"),
+    )
+    assert probe.returncode == 0, probe.stderr
+    done = calibrate("gate", told["frozen"], "--min-rho", 0, "--min-gain", -1, "--probe", "p.json")
+    assert done.returncode == 1 and "verbosity" in done.stdout
