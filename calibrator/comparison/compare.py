@@ -159,7 +159,7 @@ class Comparison:
         if isinstance(made, LeftOut):
             return made
         paid = self._paid[str(name)]
-        if self._wishes.map == "identity":
+        if self._wishes.map == "identity" or isinstance(made.judge, MappedJudge):  # it has a map of its own
             return Contestant(made, 0, paid)
         seat, more = self._seat(made)
         mapped = with_map(seat, self._maker.known, self.prepared.aspect.scale, self._wishes.map, self._config.seed)
@@ -173,6 +173,9 @@ class Comparison:
             for made in self._judges(member):
                 if isinstance(made, LeftOut):
                     return LeftOut(str(name), "panel", f"without its member {made.name}: {made.reason}")
+                if isinstance(made.judge, PanelJudge | MappedJudge):
+                    what = "a panel itself" if isinstance(made.judge, PanelJudge) else "a judge with a score map"
+                    raise ConfigError(f"--judges: {made.name} is {what} and cannot be a member; name other judges")
                 seat, paid = self._seat(made)
                 seats.append(seat)
                 known = total_cost([known, paid])
@@ -198,9 +201,6 @@ class Comparison:
     def _seat(self, made: Made) -> tuple[Seat, float | None]:
         """Return a seat for a judge, and what its scores of train and dev cost."""
         items = self._maker.known
-        if isinstance(made.judge, PanelJudge | MappedJudge):
-            what = "a panel itself" if isinstance(made.judge, PanelJudge) else "a judge with a score map"
-            raise ConfigError(f"--judges: {made.name} is {what} and cannot be a member; name its members")
         if made.fit is not None:
             scores = cross_fitted(made, items, self._config.seed)
             return Seat(made, scores, self._wishes.costs.get(made.name, 0.0)), 0.0
