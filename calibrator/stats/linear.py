@@ -55,7 +55,8 @@ def bounded_ridge(z: Array, y: Array, penalty: float, least: Array) -> tuple[Arr
     mean_z, mean_y = z.mean(axis=0), float(y.mean())
     rows = np.vstack([z - mean_z, np.sqrt(penalty) * np.eye(z.shape[1])])
     target = np.concatenate([y - mean_y, np.zeros(z.shape[1])])
-    weights: Array = lsq_linear(rows, target, bounds=(least, np.inf), method="bvls").x
+    found = lsq_linear(rows, target, bounds=(least, np.inf), method="bvls").x
+    weights: Array = np.maximum(found, least)  # rounding may leave one below its bound by a hair
     return weights, mean_y - float(mean_z @ weights)
 
 
