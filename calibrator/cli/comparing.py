@@ -32,6 +32,7 @@ from calibrator.models.replies import cache_folder
 from calibrator.records import Usage
 from calibrator.report.compare import comparison_markdown, show_comparison
 from calibrator.report.compare_files import to_csv, to_json
+from calibrator.report.compare_outcome import outcome_lines
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.report.panel import panel_json, show_panel, verdict_of
 from calibrator.report.terminal import LiveProgress
@@ -100,9 +101,11 @@ def start(request: Request, out: Path | None, runs: Path, *, quiet: bool, as_jso
     if as_json:
         print(files["comparison.json"])
     elif quiet:
-        print(folder / "comparison.md")
+        print(*outcome_lines(done.result), folder / "comparison.md", sep="\n")
     else:
         show_comparison(make_console(), done.result, done.looks)
+        for line in ("", *outcome_lines(done.result)):
+            say(make_console(), line, "bold")
         say(make_console(), f"\nwritten   {folder}: {', '.join(files)}")
 
 
@@ -157,7 +160,7 @@ def _check(work: Work) -> None:
 
 def aspects_of(request: Request) -> tuple[str, ...]:
     """Return the aspects that were asked for; `all` are those that the data has ratings for."""
-    said = request.said.get("aspect")
+    said = settings_of(request).get("aspect")
     if said is None:
         raise ConfigError("say what to judge: --aspect relevance, several by comma, or all")
     if said == "all":
@@ -184,7 +187,13 @@ def _aspect_work(
         names = parse_judges(request.judges or ",".join(usual))
     for model in request.models:
         check_name(model)
-    chosen, missing = judges_for(with_models(names, request.models), source, aspect.rpartition("/")[2], several=several)
+    chosen, missing = judges_for(
+        with_models(names, request.models),
+        source,
+        aspect.rpartition("/")[2],
+        several=several,
+        said=bool(request.judges),
+    )
     tell_aside(missing)
     recorded = tuple(dict.fromkeys(r for name in chosen for r in needed(name)))
     config = make_config(**{**settings, "aspect": aspect, "columns": {**settings["columns"], "recorded": recorded}})

@@ -28,12 +28,13 @@ def gate(
     as_json: o.Json = False,
 ) -> None:
     """Say whether the judge of a run may be trusted by its test side: exit code 0 if it may, 1 if not."""
+    from calibrator.judges.places import find_frozen
     from calibrator.report.gate import Wanted, show_gate, show_panel_gate
     from calibrator.store import find_run
 
     wanted = Wanted(min_gain, min_rho, probe)
-    if Path(name).suffix in (".yaml", ".yml"):
-        passed = show_panel_gate(Path(name), wanted, as_json=as_json)
+    if Path(name).suffix in (".yaml", ".yml") or (Path("rubrics") / "frozen" / f"{name}.yaml").is_file():
+        passed = show_panel_gate(find_frozen(name), wanted, as_json=as_json)
     else:
         passed = show_gate(find_run(runs_dir, name), wanted, as_json=as_json)
     raise typer.Exit(0 if passed else 1)

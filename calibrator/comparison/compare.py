@@ -142,6 +142,12 @@ class Comparison:
         panels = tuple(c.panel for c in contestants if c.panel is not None)
         return Looked(table, items, {e.name: e.verdicts for e in entries}, panels)
 
+    def baselines(self, contestants: Sequence[Contestant]) -> list[Seat]:
+        """Return the baselines among the judges with their cross-fitted scores of train and dev."""
+        known = self._maker.known
+        made = [c.made for c in contestants if c.made.family == "baseline" and c.made.fit is not None]
+        return [Seat(m, cross_fitted(m, known, self._config.seed), 0.0) for m in made]
+
     def terms(self, how: str) -> Terms:
         """Return how panels are fitted that are joined by "fit" or by "ranks"."""
         joined: Join = "ranks" if how == "ranks" else "fit"
@@ -268,6 +274,11 @@ class Comparison:
         for row in rows:
             if row.partial:
                 told.append(f"'{row.name}' scored {row.items} of {len(items)} items; its figures are on those alone")
+        if failing := {r.name: sum(r.failures.values()) for r in rows if r.failures and not r.partial}:
+            listed = ", ".join(f"{name} {count}" for name, count in failing.items())
+            told.append(f"items that a full judge failed on are left out for all full judges ({listed})")
+        if any(r.name == "constant" and r.replacement is not None and r.replacement.passed for r in rows):
+            told.append("one score for all passes the annotator test too: to pass it says little here")
         fitted = any(row.family in ("criteria", "calibrated", "panel") for row in rows)
         if fitted and len({i.system for i in items if i.system}) > 1:
             told.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calibrator import __version__
@@ -13,6 +15,7 @@ from calibrator.comparison.making import Made
 from calibrator.comparison.panels import Panel, Seat, Terms, join, on_known
 from calibrator.comparison.result import AspectTable, JudgeRow
 from calibrator.comparison.table import Side
+from calibrator.evaluation.agreement import MOST_FAILURES
 from calibrator.evaluation.gate import gate
 from calibrator.judges.frozen import FrozenJudge, judge_file, step_files
 from calibrator.judges.frozen_parts import Figure, Figures, JudgeFile, MemberFile, Origin, PanelFile, VerdictFile
@@ -20,18 +23,25 @@ from calibrator.judges.panel import METHOD, Member
 from calibrator.stats.correlation import MEASURES, objective
 
 
-def frozen_panel(prepared: Prepared, config: RunConfig, panel: Panel, terms: Terms, table: AspectTable) -> FrozenJudge:
+def frozen_panel(
+    prepared: Prepared,
+    config: RunConfig,
+    panel: Panel,
+    terms: Terms,
+    table: AspectTable,
+    baselines: Sequence[Seat] = (),
+) -> FrozenJudge:
     """Return the frozen judge of a panel that stands in `table`; it holds no item text, no time and no path.
 
-    Its figures on dev are those of the same panel fitted to train alone; it is held against the member that is best on
-    dev, by whom it must not be exceeded to be of use.
+    Its figures on dev are those of the same panel fitted to train alone; it is held against the best on dev of its
+    members and the `baselines`, whom it must exceed to be of use.
     """
     dataset, split = prepared.dataset, prepared.split
     row = _row(table, panel.name)
-    over, dev = best_member(prepared, config, panel), _on_dev(prepared, config, panel, terms)
+    over, dev = best_rival(prepared, config, [*panel.bench, *baselines]), _on_dev(prepared, config, panel, terms)
     gain = _gain(table, panel.name, over)
     rho = row.figures["spearman"]
-    found = gate(interval(gain), interval(rho), table.groups, over, faults=prepared.faults)
+    found = gate(interval(gain), interval(rho), table.groups, over, faults=prepared.faults, coverage=row.coverage)
     return FrozenJudge(
         calibrator=__version__,
         aspect=AspectFile.of(prepared.aspect),
@@ -56,24 +66,31 @@ def frozen_panel(prepared: Prepared, config: RunConfig, panel: Panel, terms: Ter
         verdict=VerdictFile(handed_over=panel.name, over=over, gain=gain, passed=found.passed, reasons=found.reasons),
         panel=PanelFile(
             join=panel.joined.join,
+            coverage=row.coverage,
             members=tuple(_member(m, s, prepared) for m, s in zip(panel.joined.members, panel.seats, strict=True)),
         ),
     ).hashed()
 
 
-def best_member(prepared: Prepared, config: RunConfig, panel: Panel) -> str:
-    """Return the member with the best objective on dev: the one judge to use if there were no panel."""
+def best_rival(prepared: Prepared, config: RunConfig, seats: Sequence[Seat]) -> str:
+    """Return the judge that is best on dev: the one to use if there were no panel.
+
+    Judges that scored nearly all of dev are compared on the items that all of them scored; only where there is none,
+    each on its own.
+    """
     start = len(prepared.split.train)
     human = np.array([i.human for i in prepared.split.dev], dtype=float)
+    there = {s.made.name: np.isfinite(s.scores[start:]) for s in seats}
+    full = [s for s in seats if there[s.made.name].mean() >= 1 - MOST_FAILURES]
+    common = np.all([there[s.made.name] for s in full], axis=0) if full else None
 
     def merit(seat: Seat) -> float:
-        scores = seat.scores[start:]
-        there = np.isfinite(scores)
-        if config.objective == "mae" and not seat.made.on_scale:
+        places = there[seat.made.name] if common is None else common
+        if places.sum() < 2 or (config.objective == "mae" and not seat.made.on_scale):
             return -np.inf
-        return objective(config.objective, scores[there], human[there]) if there.sum() > 1 else -np.inf
+        return objective(config.objective, seat.scores[start:][places], human[places])
 
-    return max(panel.bench, key=merit).made.name
+    return max(full or seats, key=merit).made.name
 
 
 def _on_dev(prepared: Prepared, config: RunConfig, panel: Panel, terms: Terms) -> Figures:

@@ -29,18 +29,23 @@ ASKING = ("zero-shot", "g-eval", "calibrated")
 
 
 def judges_for(
-    names: Sequence[JudgeName], source: Source, aspect: str, *, several: bool
+    names: Sequence[JudgeName], source: Source, aspect: str, *, several: bool, said: bool = True
 ) -> tuple[tuple[JudgeName, ...], tuple[str, ...]]:
     """Return the judges of an aspect, and what is to be said of those that are left out.
 
     `recorded` alone becomes all recorded judges that the table has for the aspect. With `several` aspects a recorded
-    judge may be there for some of them only, and is left out of the others; else a missing one raises DataError.
+    judge may be there for some of them only, and is left out of the others; else a missing one raises DataError. If the
+    user named the judges (`said`), it is told where there is none that is recorded.
     """
     found = [JudgeName(name) for name in FIRST]
     missing: list[str] = []
     for name in names:
         if name.method == "recorded" and not name.argument:
-            found += [JudgeName("recorded", column) for column in recorded_names(source.table, aspect)]
+            names_there = recorded_names(source.table, aspect)
+            found += [JudgeName("recorded", column) for column in names_there]
+            if not names_there and said:
+                form = f"'<judge>/{aspect}' or 'recorded.<judge>.{aspect}'"
+                missing.append(f"no column is named {form}; name recorded judges by their columns: recorded:COLUMN")
             continue
         spread = tuple(m for member in name.members for m in _spread(member, source, aspect))
         chosen = replace(name, members=tuple(dict.fromkeys(spread)))

@@ -97,7 +97,8 @@ def compare_all(
         if found.panels:
             panel = found.panels[-1]
             terms = comparison.terms(panel.joined.join)
-            frozen[prepared.aspect.ref] = frozen_panel(prepared, config, panel, terms, found.table)
+            rivals = comparison.baselines(ready)
+            frozen[prepared.aspect.ref] = frozen_panel(prepared, config, panel, terms, found.table, rivals)
     tables = tuple(f.table for f in looked)
     result = ComparisonResult(
         calibrator=__version__,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from calibrator.stats.resampling import Interval
 
 MIN_GAIN, MIN_RHO = 0.0, 0.4
+LEAST_COVERAGE = 0.95  # of the test side: what is left may be the easy part
 FEWEST_GROUPS = 5  # on the test side; with fewer an interval over groups says nothing
 
 
@@ -30,6 +31,7 @@ def gate(
     min_rho: float = MIN_RHO,
     faults: Sequence[str] = (),
     where: str = "",
+    coverage: float = 1.0,
 ) -> Verdict:
     """Return the verdict on a calibrated judge by its figures on the test side.
 
@@ -40,6 +42,7 @@ def gate(
     missed: Sequence[tuple[bool, str]] = (
         *((True, f"a grave fault of the data: {fault}") for fault in faults),
         (fell_back, f"the rubric did not beat '{over}' on dev and was not handed over"),
+        (coverage < LEAST_COVERAGE, f"it scored {100 * coverage:.1f} % of the test side only"),
         (groups < FEWEST_GROUPS, f"{groups} groups on the test side are too few for an interval"),
         (not gain.low > min_gain, f"the gain over '{over}' is {_told(gain)}, its lower end not above {min_gain:g}"),
         (not rho.value >= min_rho, f"the correlation with the humans{where} is {_told(rho)}, below {min_rho:g}"),

@@ -276,7 +276,7 @@ def _of_judge(found: Replacement, labels: Array) -> list[str]:
         said.append("at the points of the scale the judge says the same of every item")
     ties = float(np.mean([line.ties for line in found.test.lines]))
     if ties > MANY_TIES:
-        said.append(f"judge and annotator tie in {ties:.0%} of the comparisons, and a tie counts for the judge in rho")
+        said.append(f"judge and annotator tie in {ties:.0%} of the comparisons, and a tie counts for the judge")
     return said
 
 
@@ -296,6 +296,6 @@ def _of_verdict(found: Replacement) -> list[str]:
     if found.constant.passed:
         said.append(
             f"the ratings are so much alike that one and the same score for every item passes too (omega "
-            f"{found.constant.omega:.2f}, rho {found.constant.rho:.2f}): passing says little here"
+            f"{found.constant.omega:.2f}, advantage {found.constant.rho:.2f}): passing says little here"
         )
     return said

@@ -143,9 +143,13 @@ class MemberFile(FilePart):
 
 
 class PanelFile(FilePart):
-    """How a panel joins its members: "fit" or "ranks". The criteria it measures itself are the steps of the file."""
+    """How a panel joins its members: "fit" or "ranks". The criteria it measures itself are the steps of the file.
+
+    `coverage`, 0 to 1, is the share of the test side that it scored.
+    """
 
     join: str
+    coverage: float = 1.0
     members: tuple[MemberFile, ...]
 
 

@@ -11,6 +11,7 @@ from calibrator.texts import unusable
 METHOD = "recorded"
 ON_SCALE = 0.9  # of a judge's scores: those of one that goes by the aspect's scale
 MARKS = 2  # different numbers that stand for no answer
+POINTS = 3  # a measure from 0 to 1 has but one score on a scale that begins at 1
 
 
 class RecordedJudge:
@@ -44,12 +45,13 @@ class RecordedJudge:
 def goes_by(scale: Scale, name: str, items: Iterable[Item]) -> bool:
     """Whether a recorded judge goes by the aspect's scale, as far as its scores of `items` tell; so does one of none.
 
-    Nearly all of them lie on it; or most do, and what does not are one or two numbers below it: those by which programs
-    say that there was no answer, however often there was none.
+    Nearly all of them lie on it; or what does not are one or two numbers below it, by which programs say that there was
+    no answer, however often there was none: then most must lie on it, or at least `POINTS` different ones.
     """
     scores = [s for i in items if (s := i.recorded.get(name)) is not None]
     off = [s for s in scores if not scale.holds(s)]
     if len(off) <= (1 - ON_SCALE) * len(scores):
         return True
-    marks = set(off)
-    return len(marks) <= MARKS and max(marks) < scale.low and len(off) < len(scores) / 2
+    marks, points = set(off), {s for s in scores if scale.holds(s)}
+    many = len(off) < len(scores) / 2 or len(points) >= POINTS
+    return len(marks) <= MARKS and max(marks) < scale.low and many

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from calibrator.columns import Wanted, map_columns
 from calibrator.dataset import plain_items
 from calibrator.errors import ConfigError, DataError
 from calibrator.judges.loaded import LoadedJudge
-from calibrator.records import Judgment
+from calibrator.judges.recorded import METHOD, RecordedJudge
+from calibrator.records import Failure, Item, Judgment
 from calibrator.tables import kind_of, read_table, write_table
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of scoring a file; `without` are texts that the judge was calibrated with and the file has not."""
+    """What came of scoring a file; `without` are texts that the judge was calibrated with and the file has not.
+
+    `lacking` counts, for each recorded member of a panel, the rows without a score of it.
+    """
 
     out: Path
     column: str
@@ -26,6 +30,7 @@ class Scored:
     judged: int
     failures: Mapping[str, int]
     without: tuple[str, ...] = ()
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
     def told(self) -> str:
         """Return the outcome in a few lines."""
@@ -34,6 +39,10 @@ class Scored:
         counted = f"{self.judged} scores, {failed} failures{f' ({reasons})' if reasons else ''}"
         lines = [f"judge     {self.judge}", f"columns   {self.columns}"]
         lines += [f"warning   scored without {name}, with which the judge was calibrated" for name in self.without]
+        lines += [
+            f"warning   {name} has no score in {n} rows, and counts there as its average"
+            for name, n in self.lacking.items()
+        ]
         return "\n".join([*lines, f"{counted} in column '{self.column}' of {self.out}"])
 
 
@@ -78,10 +87,24 @@ def score_file(
     if "source" in without and wanted.source != "none":
         problem = f"no column looks like the {judge.aspect.called('source')}, with which the judge compares"
         raise DataError(f"{problem}; name it with --source, or score without it: --source none", file=file)
-    verdicts = judge.judge(plain_items(table, mapped))
+    items = plain_items(table, mapped)
+    verdicts = judge.judge(items)
     scores = [round(v.score, 6) if isinstance(v, Judgment) else None for v in verdicts]
     reasons = [None if isinstance(v, Judgment) else v.reason for v in verdicts]
     write_table(target, table, {name: scores, f"{name}_failure": reasons})
     failures = Counter(r for r in reasons if r is not None)
     judged = len(scores) - failures.total()
-    return Scored(target, name, mapped.described(), repr(judge), judged, dict(failures), without)
+    return Scored(
+        target, name, mapped.described(), repr(judge), judged, dict(failures), without, lacking_of(judge, items)
+    )
+
+
+def lacking_of(judge: LoadedJudge, items: Sequence[Item]) -> dict[str, int]:
+    """Return how many items lack a score of each recorded member of a panel; none for another judge."""
+    members = judge.frozen.panel.members if judge.frozen.panel else ()
+    found = {}
+    for member in (m for m in members if m.judge.method == METHOD):
+        scale = judge.aspect.scale if member.on_scale else None
+        verdicts = RecordedJudge(member.judge.id.removeprefix(f"{METHOD}:"), scale).judge(items)
+        found[member.name] = sum(isinstance(v, Failure) for v in verdicts)
+    return {name: count for name, count in found.items() if count}

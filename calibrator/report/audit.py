@@ -43,7 +43,11 @@ def show_audit(audit: Audit, *, as_json: bool) -> None:
 
 def _head(file: Audited) -> str:
     """Say in one line what was audited."""
-    rated = f"{counted(len(file.rated), 'rated column')} ({'; '.join(file.rated)})" if file.rated else "no ratings"
+    rated = (
+        f"{counted(len(file.rated), 'rated column')} ({'; '.join(file.rated)})"
+        if file.rated
+        else "no ratings (--score names their column)"
+    )
     parts = [counted(file.rows, "row"), counted(file.groups, "group"), rated]
     if file.annotators:
         parts.append(counted(file.annotators, "annotator"))

@@ -62,7 +62,7 @@ def show_panel_gate(path: Path, wanted: Wanted, *, as_json: bool) -> bool:
         raise RunError(f"{path} is no panel; name the run that made it: calibrate gate last")
     over, gain, rho = frozen.verdict.over, frozen.verdict.gain, frozen.test.figures["spearman"]
     limits = (wanted.min_gain, wanted.min_rho)
-    found = gate(interval(gain), interval(rho), int(groups[1]), over, False, *limits)
+    found = gate(interval(gain), interval(rho), int(groups[1]), over, False, *limits, coverage=frozen.panel.coverage)
     figures = (over, gain, rho)
     return _tell(str(path), frozen.content_hash, found, figures, (frozen.origin.objective, ""), wanted, as_json)
 

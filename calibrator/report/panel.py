@@ -25,7 +25,7 @@ def panel_lines(frozen: FrozenJudge) -> list[str]:
 
 
 def verdict_of(frozen: FrozenJudge) -> str:
-    """Return the outcome in a sentence: the gain over the member that is best on dev."""
+    """Return the outcome in a sentence: the gain over the best of members and baselines on dev."""
     verdict = frozen.verdict
     if verdict is None:
         return "Nothing is known of this panel."
@@ -34,7 +34,7 @@ def verdict_of(frozen: FrozenJudge) -> str:
     if gain.low is not None and gain.high is not None:
         told = "better than" if gain.low > 0 else "worse than" if gain.high < 0 else told
     gate = "Gate: passed." if verdict.passed else f"Gate: not passed; {'; '.join(verdict.reasons)}."
-    over = f"'{verdict.over}', its best member on dev"
+    over = f"'{verdict.over}', the best of its members and the baselines on dev"
     return f"On unseen data the panel is {told} {over}: {frozen.origin.objective} {cell(gain, signed=True)}. {gate}"
 
 

@@ -173,7 +173,8 @@ def probe_markdown(found: ProbeFile) -> str:
 def verdict_lines(found: ProbeFile) -> list[str]:
     """Return whether all thresholds were kept to, and a line for each that was not."""
     if found.passed:
-        return ["Reliability: every threshold kept."]
+        applied = sum(bool(f.lines) for f in found.findings)
+        return [f"Reliability: every threshold kept ({applied} of {len(found.findings)} probes applied)."]
     count = f"{len(found.reasons)} threshold{'s' if len(found.reasons) > 1 else ''}"
     return [f"Reliability: {count} missed.", *(f"missed: {r}" for r in found.reasons)]
 

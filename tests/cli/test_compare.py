@@ -353,3 +353,54 @@ def test_the_gate_on_a_frozen_panel(calibrate: Calibrate, write_csv: Write, tmp_
     assert probe.returncode == 0, probe.stderr
     done = calibrate("gate", told["frozen"], "--min-rho", 0, "--min-gain", -1, "--probe", "p.json")
     assert done.returncode == 1 and "verbosity" in done.stdout
+
+
+def test_quiet_is_the_outcome(calibrate: Calibrate) -> None:
+    done = calibrate("compare", "-a", "relevance", *QUICK, "-q")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("relevance: highest is criteria, spearman 0.")
+    assert "better than length (p " in lines[0]
+    assert lines[-1].endswith("comparison.md")
+
+
+def test_settings_may_stand_in_the_file(calibrate: Calibrate, tmp_path: Path) -> None:
+    (tmp_path / "calibrate.yaml").write_text("aspect: relevance\nresamples: 200\n")
+    done = calibrate("compare", "-j", "criteria", "-q")
+    assert done.returncode == 0 and done.stdout.startswith("relevance: highest is")
+
+
+def test_recorded_judges_that_are_not_found_are_told(calibrate: Calibrate, write_csv: Write) -> None:
+    rows = [
+        {("bot" if k == "good/relevance" else k): v for k, v in r.items() if "/" not in k or k == "good/relevance"}
+        for r in recorded_rows()
+    ]
+    done = calibrate(
+        "compare", "-a", "neutral/relevance", "-d", write_csv(rows), "-j", "criteria,recorded", *QUICK, "-q"
+    )
+    assert done.returncode == 0 and "name recorded judges by their columns" in done.stderr
+
+
+def test_a_panel_that_leaves_items_out_does_not_pass(calibrate: Calibrate, write_csv: Write) -> None:
+    """With half of the judges' weight missing there is no score; the gate says so, here and on the file."""
+    rows = recorded_rows()
+    for k, row in enumerate(rows):
+        row["half/relevance"] = max(1.0, float(str(row["human_score"])) - (k % 5 == 0)) if k % 2 else ""
+    told = json.loads(
+        calibrate(
+            *(
+                "panel",
+                "recorded:half+recorded:rare",
+                "-a",
+                "neutral/relevance",
+                "-d",
+                write_csv(rows),
+                *QUICK,
+                "--json",
+            )
+        ).stdout
+    )
+    assert any("of the test side only" in reason for reason in told["verdict"]["reasons"])
+    gated = calibrate("gate", told["frozen"], "--min-gain", -2, "--min-rho", -1)
+    assert gated.returncode == 1 and "of the test side only" in gated.stdout
+    scored = calibrate("score", "data.csv", "--rubric", told["frozen"], "--out", "s.csv")
+    assert "recorded:half has no score in 60 rows" in scored.stdout

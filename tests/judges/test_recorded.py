@@ -66,6 +66,7 @@ def test_of_several_recorded_judges_each_gives_its_own() -> None:
         ([4] * 9 + [-1], True),  # nine of ten: a failure that a program wrote as a number
         ([4] * 8 + [-1, -1], True),
         ([4] * 6 + [3] + [-1, 0, -1], True),  # two marks for no answer, however often there was none
+        ([1, 3, 5] + [-1] * 30, True),
         ([4] * 5 + [-1] * 6, False),  # most of them: nothing tells that the rest are scores on this scale
         ([4] * 7 + [-2, -1, 0], False),
         ([2, 4, 4, 6, 7, 7, 6], False),  # above the scale: another one
