@@ -18,7 +18,7 @@ from calibrator.aspects import Scale
 from calibrator.calibration.config import check_models, make_config
 from calibrator.calibration.loop import calibrate
 from calibrator.calibration.method import with_model
-from calibrator.calibration.optimizers.base import Caps
+from calibrator.calibration.optimizers.base import INSTALL, Caps
 from calibrator.calibration.optimizers.dspy_search import SPENT, start_of
 from calibrator.calibration.optimizers.gepa import MINIBATCH, Gepa
 from calibrator.calibration.optimizers.metric import closeness, feedback
@@ -305,7 +305,7 @@ def test_missing_packages_are_said_with_the_command_that_provides_them(tmp_path:
         done = command(tmp_path, "run", *options, "--optimizer", "dspy-gepa", PYTHONPATH=str(tmp_path / "without"))
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.endswith("must be installed for this: pip install 'calibrator[dspy]'")
+        assert line.endswith(f"must be installed for this: {INSTALL}")
     assert not list((tmp_path / "runs").glob("*/config.json"))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from calibrator.aspects import AspectFile, find_aspect
+from calibrator.calibration.optimizers.base import INSTALL
 from calibrator.errors import InputError, RubricError
 from calibrator.export import EXPORTS, differs
 from calibrator.judges.build import load_judge
@@ -273,7 +274,7 @@ def test_without_dspy_the_command_says_how_to_get_it(calibrate: Calibrate, tmp_p
     )
     done = calibrate("export", "cseval/relevance", "--to", "dspy", env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 2
-    assert done.stderr == "calibrate: DSPy must be installed for this: pip install 'calibrator[dspy]'\n"
+    assert done.stderr == f"calibrate: DSPy must be installed for this: {INSTALL}\n"
     assert done.stdout == ""
 
 

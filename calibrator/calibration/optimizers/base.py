@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from calibrator.errors import ConfigError
 from calibrator.records import Item, Written
 
+INSTALL = "pip install 'dspy[optuna]>=3.4.1,<4' 'litellm>=1.83.7' 'openai<3'"
 NEEDS = {"dspy": "DSPy", "gepa": "GEPA", "optuna": "Optuna"}
 
 
@@ -81,7 +82,7 @@ def require_dspy() -> None:
     """Raise ConfigError, with the command that provides it, if DSPy or what it needs is not installed."""
     missing = [said for package, said in NEEDS.items() if importlib.util.find_spec(package) is None]
     if missing:
-        raise ConfigError(f"{' and '.join(missing)} must be installed for this: pip install 'calibrator[dspy]'")
+        raise ConfigError(f"{' and '.join(missing)} must be installed for this: {INSTALL}")
 
 
 def too_few(name: str, judgments: int, needed: int) -> ConfigError:
