@@ -6,10 +6,10 @@ from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
 from calibrator.calibration.method import Contender
-from calibrator.calibration.prepare import Prepared
+from calibrator.calibration.prepare import Prepared, origin_of
 from calibrator.calibration.result import Side
 from calibrator.judges.frozen import FrozenJudge, judge_file, step_files
-from calibrator.judges.frozen_parts import Figures, Origin, VerdictFile
+from calibrator.judges.frozen_parts import Figures, VerdictFile
 from calibrator.judges.mapped import MapFile
 
 
@@ -25,26 +25,13 @@ def freeze(
     score_map: MapFile | None = None,
 ) -> FrozenJudge:
     """Return the frozen judge. It holds no item text, no time and no path: the same run gives the same file."""
-    dataset, split = prepared.dataset, prepared.split
     return FrozenJudge(
         calibrator=__version__,
         aspect=AspectFile.of(prepared.aspect),
         judge=judge_file(chosen.kind, chosen.judge, prepared.roles),
         base=chosen.rubric.base,
         steps=step_files(chosen.rubric),
-        origin=Origin(
-            data=dataset.name,
-            data_digest=dataset.digest,
-            items=len(dataset.items),
-            groups=dataset.groups,
-            split_digest=split.digest,
-            test_digest=split.test.digest,
-            seed=split.seed,
-            protocol=config.protocol,
-            objective=config.objective,
-            drafter=drafter,
-            winner=winner,
-        ),
+        origin=origin_of(prepared, config, config.protocol, drafter, winner),
         dev=_figures(dev, verdict.handed_over),
         test=_figures(test, verdict.handed_over),
         verdict=verdict,

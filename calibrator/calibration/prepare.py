@@ -18,6 +18,7 @@ from calibrator.criteria import VERSION
 from calibrator.dataset import Dataset, rated_items
 from calibrator.drafting.llm import LLMDrafter
 from calibrator.errors import ConfigError, DataError, RunError
+from calibrator.judges.frozen_parts import Origin
 from calibrator.models.rate import LETTERS_A_TOKEN
 from calibrator.prompts import draft_prompt, item_texts, prompts_digest, score_prompt
 from calibrator.split import Split, refuse_overlap, split_items
@@ -201,3 +202,21 @@ def development_size(config: RunConfig, prepared: Prepared) -> int:
     """Return how many items every candidate is scored on: dev, or in the paper's protocol train and dev."""
     both: Sequence[object] = prepared.split.train if config.protocol == "paper" else ()
     return len(prepared.split.dev) + len(both)
+
+
+def origin_of(prepared: Prepared, config: RunConfig, protocol: str, drafter: str, winner: str) -> Origin:
+    """Return what a judge was made on and how."""
+    dataset, split = prepared.dataset, prepared.split
+    return Origin(
+        data=dataset.name,
+        data_digest=dataset.digest,
+        items=len(dataset.items),
+        groups=dataset.groups,
+        split_digest=split.digest,
+        test_digest=split.test.digest,
+        seed=split.seed,
+        protocol=protocol,
+        objective=config.objective,
+        drafter=drafter,
+        winner=winner,
+    )

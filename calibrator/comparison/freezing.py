@@ -9,7 +9,7 @@ import numpy as np
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig
-from calibrator.calibration.prepare import Prepared
+from calibrator.calibration.prepare import Prepared, origin_of
 from calibrator.calibration.result import interval
 from calibrator.comparison.making import Made
 from calibrator.comparison.panels import Panel, Seat, Terms, join, on_known
@@ -18,7 +18,7 @@ from calibrator.comparison.table import Side
 from calibrator.evaluation.agreement import MOST_FAILURES
 from calibrator.evaluation.gate import gate
 from calibrator.judges.frozen import FrozenJudge, judge_file, step_files
-from calibrator.judges.frozen_parts import Figure, Figures, JudgeFile, MemberFile, Origin, PanelFile, VerdictFile
+from calibrator.judges.frozen_parts import Figure, Figures, JudgeFile, MemberFile, PanelFile, VerdictFile
 from calibrator.judges.panel import METHOD, Member
 from calibrator.stats.correlation import MEASURES, objective
 
@@ -36,7 +36,6 @@ def frozen_panel(
     Its figures on dev are those of the same panel fitted to train alone; it is held against the best on dev of its
     members and the `baselines`, whom it must exceed to be of use.
     """
-    dataset, split = prepared.dataset, prepared.split
     row = _row(table, panel.name)
     over, dev = best_rival(prepared, config, [*panel.bench, *baselines]), _on_dev(prepared, config, panel, terms)
     gain = _gain(table, panel.name, over)
@@ -48,19 +47,7 @@ def frozen_panel(
         judge=JudgeFile(method=METHOD, id=panel.name, score_mode=METHOD, texts=tuple(prepared.roles)),
         base=panel.joined.measured.base,
         steps=step_files(panel.joined.measured),
-        origin=Origin(
-            data=dataset.name,
-            data_digest=dataset.digest,
-            items=len(dataset.items),
-            groups=dataset.groups,
-            split_digest=split.digest,
-            test_digest=split.test.digest,
-            seed=split.seed,
-            protocol="panel",
-            objective=config.objective,
-            drafter=terms.join,
-            winner=panel.name,
-        ),
+        origin=origin_of(prepared, config, "panel", terms.join, panel.name),
         dev=dev,
         test=Figures(figures=row.figures, signature=table.signature),
         verdict=VerdictFile(handed_over=panel.name, over=over, gain=gain, passed=found.passed, reasons=found.reasons),
