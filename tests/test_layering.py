@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "calibrator"
 # From the top down; a folder is one layer, within which the order below is left free but for STEPS.
 LAYERS = (
     "errors validation texts resources records lexicon reading measurements codec aspects stats tables cells columns "
-    "dataset download catalog audit split files journal store prompts models criteria judges drafting evaluation "
-    "calibration comparison export report cli"
+    "dataset download catalog audit split files journal store hub prompts models criteria metrics judges drafting "
+    "evaluation calibration comparison generators studies export report cli"
 ).split()
 STEPS = "draft score select stop refine refit validate freeze".split()
 

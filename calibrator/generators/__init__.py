@@ -1,0 +1,1 @@
+"""Texts written by models in answer to sources: prompts, samples, resume."""

@@ -1,0 +1,1 @@
+"""Classic and neural metrics of texts, each under the name and with the formula it was published with."""

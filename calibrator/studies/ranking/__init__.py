@@ -1,0 +1,1 @@
+"""Does a judge rank systems as humans do, and with how many labels?"""

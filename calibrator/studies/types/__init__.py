@@ -1,0 +1,1 @@
+"""Which types a text is of: multi-label classifiers, trained on one part and reported on another."""
