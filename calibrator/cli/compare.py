@@ -53,8 +53,8 @@ def compare(
         typer.Option(
             "--judges",
             "-j",
-            help="By comma: criteria, zero-shot, g-eval, calibrated[:FILE], recorded:P, panel:A+B, with @MODEL behind; "
-            "by default all that can be had.",
+            help="By comma: criteria, zero-shot, g-eval, calibrated[:FILE], recorded:P, metric:NAME, panel:A+B, @MODEL "
+            "behind; by default all that can be had.",
         ),
     ] = None,
     models: Models = None,

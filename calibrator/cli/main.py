@@ -9,7 +9,24 @@ from typing import Annotated
 import typer
 
 from calibrator import __version__
-from calibrator.cli import aspects, cache, compare, data, export, gate, plan, probe, resume, run, runs, score
+from calibrator.cli import (
+    aspects,
+    cache,
+    compare,
+    data,
+    export,
+    gate,
+    generate,
+    metrics,
+    plan,
+    probe,
+    rank,
+    resume,
+    run,
+    runs,
+    score,
+    types,
+)
 from calibrator.errors import CalibratorError
 from calibrator.texts import visible
 
@@ -29,6 +46,10 @@ app.command("panel")(compare.panel)
 app.command("gate")(gate.gate)
 app.command("probe")(probe.probe)
 app.command("score")(score.score)
+app.command("metrics")(metrics.metrics)
+app.command("generate")(generate.generate)
+app.command("types")(types.types)
+app.command("rank")(rank.rank)
 app.command("export")(export.export)
 app.command("aspects")(aspects.aspects)
 app.add_typer(data.app, name="data")

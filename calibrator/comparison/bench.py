@@ -48,7 +48,7 @@ class Bench:
 
         An entry is kept by the name, the judge and the items. Raises what its model raises.
         """
-        asked = digest([identity(judge), [[i.id, i.key, sorted(i.recorded.items())] for i in items]])
+        asked = digest([identity(judge), [[i.id, i.key, i.reference, sorted(i.recorded.items())] for i in items]])
         key = f"judged/{self.about}/{name}/{side}/{asked[:16]}"
         if key not in self._outcomes:
             value = self._entered(key, lambda: verdicts_to_json(judge.judge(items)))

@@ -21,6 +21,8 @@ from calibrator.judges.build import frozen_judge
 from calibrator.judges.expected import ExpectedMode
 from calibrator.judges.frozen import read_frozen
 from calibrator.judges.llm import METHOD, LLMJudge
+from calibrator.judges.metric import METHOD as METRIC
+from calibrator.judges.metric import MetricJudge
 from calibrator.judges.modes import SampleMode, ScoreMode
 from calibrator.judges.places import find_frozen
 from calibrator.judges.recorded import METHOD as RECORDED
@@ -97,17 +99,17 @@ class Maker:
 
         Raises what is wrong with a name, and what models raise.
         """
-        if name.method in _BASELINE:
-            return (self._baseline(name),)
-        if name.method == CRITERIA:
-            return (self._criteria(),)
-        if name.method == RECORDED:
-            return (self._recorded(name),)
-        if name.method in ("zero-shot", "g-eval"):
-            return (self._prompted(name),)
         if name.method == "top":
             return self._top(name)
-        return (self._frozen(name) if name.argument else self._calibrated(name),)
+        makers: dict[str, Callable[[JudgeName], Made | LeftOut]] = {
+            CRITERIA: self._criteria,
+            RECORDED: self._recorded,
+            METRIC: self._metric,
+            "zero-shot": self._prompted,
+            "g-eval": self._prompted,
+            CALIBRATED: self._frozen if name.argument else self._calibrated,
+        }
+        return (makers.get(name.method, self._baseline)(name),)
 
     def _baseline(self, name: JudgeName) -> Made:
         which = _BASELINE[name.method]
@@ -118,8 +120,8 @@ class Maker:
         contender = self._method.baselines(self.known)[which]
         return Made(str(name), "baseline", contender.judge, contender.kind, contender.rubric, fit=fit)
 
-    def _criteria(self) -> Made:
-        return self._fitted(CRITERIA, CRITERIA, self._fresh(self.known))
+    def _criteria(self, name: JudgeName) -> Made:
+        return self._fitted(str(name), CRITERIA, self._fresh(self.known))
 
     def _fresh(self, items: Sequence[Item]) -> Rubric:
         assert self._method.fresh is not None
@@ -139,6 +141,14 @@ class Maker:
         notes = (*off, *self._odd(name.argument))
         empty = Rubric(self.prepared.aspect.ref, ())
         return Made(str(name), family_of(name.argument), judge, RECORDED, empty, on_scale=on_scale, notes=notes)
+
+    def _metric(self, name: JudgeName) -> Made:
+        judge = MetricJudge(name.argument)
+        better = judge.asked.metric.better
+        off = f"{OFF_SCALE} {self.prepared.aspect.scale}"
+        notes = (off,) if better == "higher" else (off, f"by its definition {better} is better")
+        empty = Rubric(self.prepared.aspect.ref, ())
+        return Made(str(name), METRIC, judge, METRIC, empty, on_scale=False, notes=notes)
 
     def _odd(self, column: str) -> tuple[str, ...]:
         """Return what is odd of a recorded judge: that it has no scores, or that they are the ratings."""

@@ -7,6 +7,7 @@
     calibrated[@MODEL]                  the whole calibration; without a model that of the embedded judge
     calibrated:FILE[@MODEL]             a frozen judge
     recorded:P, recorded                a column of the data (see `columns.recorded_column`); all there are
+    metric:NAME[@WEIGHTS]               a metric of texts (see `metrics.named`), on its own scale
     panel:[ranks=]A+B+…                 judges joined, by a fit or by the mean of their ranks
     top:K[@MODEL]                       on a panel: the best K rubrics of a calibration
     human                               the rows of the humans, which are always there
@@ -23,10 +24,11 @@ from dataclasses import dataclass, replace
 
 from calibrator.errors import ConfigError
 from calibrator.judges.modes import FEWEST, MOST, SAMPLE_TEMPERATURE, SampleMode, ScoreMode, TextMode, parse_mode
+from calibrator.metrics.named import parse_metric
 
 BASELINES = ("constant", "length", "uncalibrated")
 PROMPTED = ("zero-shot", "g-eval")
-METHODS = (*BASELINES, "criteria", *PROMPTED, "calibrated", "recorded", "panel", "top", "human")
+METHODS = (*BASELINES, "criteria", *PROMPTED, "calibrated", "recorded", "metric", "panel", "top", "human")
 ALONE = (*BASELINES, "criteria", "human")  # take neither an argument nor a model
 RANKS = "ranks="
 BEST = 50  # rubrics of a calibration, at most
@@ -99,6 +101,8 @@ def parse_judge(text: str) -> JudgeName:
         return _panel(said, rest)
     if method == "recorded":  # column names may hold anything
         return JudgeName(method, rest.removeprefix(":").strip())
+    if method == "metric":  # what stands behind @ are weights, and no model that is asked
+        return JudgeName(method, _metric(said, rest.removeprefix(":")))
     argument, _, model = (rest[1:] if rest.startswith(":") else rest).partition("@")
     name = JudgeName(method, argument.strip(), model.strip())
     if method in PROMPTED and argument:
@@ -106,6 +110,16 @@ def parse_judge(text: str) -> JudgeName:
     if method == "top" and not (_COUNT.fullmatch(name.argument) and 1 <= int(name.argument) <= BEST):
         raise ConfigError(f"--judges: '{said}': say how many of the best rubrics, such as top:3")
     return name
+
+
+def _metric(said: str, rest: str) -> str:
+    try:
+        asked = parse_metric(rest)
+    except ConfigError as error:
+        raise ConfigError(f"--judges: '{said}': {error}") from None
+    if asked.metric.of != "item":
+        raise ConfigError(f"--judges: '{said}': a figure of a set of texts, which judges no single one")
+    return str(asked)
 
 
 def _panel(said: str, rest: str) -> JudgeName:

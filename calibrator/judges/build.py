@@ -15,6 +15,8 @@ from calibrator.judges.frozen_parts import JudgeFile, PanelFile
 from calibrator.judges.llm import METHOD, LLMJudge
 from calibrator.judges.loaded import LoadedJudge
 from calibrator.judges.mapped import MappedJudge
+from calibrator.judges.metric import METHOD as METRIC
+from calibrator.judges.metric import MetricJudge
 from calibrator.judges.modes import parse_mode
 from calibrator.judges.panel import BOUNDLESS, Member, PanelJudge
 from calibrator.judges.places import find_frozen
@@ -116,6 +118,8 @@ def judge_of(
         return _llm(path, judge, aspect, client, told)
     if judge.method == RECORDED:
         return RecordedJudge(judge.id.removeprefix(f"{RECORDED}:"), scale)
+    if judge.method == METRIC:
+        return MetricJudge(judge.id.removeprefix(f"{METRIC}:"))
     if judge.method != "criteria":
         problem = f"its method is '{judge.method}'"
         raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")

@@ -11,7 +11,10 @@ from calibrator.columns import Wanted, map_columns
 from calibrator.dataset import plain_items
 from calibrator.errors import ConfigError, DataError
 from calibrator.judges.loaded import LoadedJudge
+from calibrator.judges.metric import METHOD as METRIC
 from calibrator.judges.recorded import METHOD, RecordedJudge
+from calibrator.metrics.measure import lacking
+from calibrator.metrics.named import parse_metric
 from calibrator.records import Failure, Item, Judgment
 from calibrator.tables import kind_of, read_table, write_table
 
@@ -20,7 +23,7 @@ from calibrator.tables import kind_of, read_table, write_table
 class Scored:
     """What came of scoring a file; `without` are texts that the judge was calibrated with and the file has not.
 
-    `lacking` counts, for each recorded member of a panel, the rows without a score of it.
+    `lacking` counts, for each member of a panel whose scores or texts the file may lack, the rows without.
     """
 
     out: Path
@@ -100,11 +103,14 @@ def score_file(
 
 
 def lacking_of(judge: LoadedJudge, items: Sequence[Item]) -> dict[str, int]:
-    """Return how many items lack a score of each recorded member of a panel; none for another judge."""
+    """Return how many items lack what a recorded member of a panel, or a metric, goes by; none for another judge."""
     members = judge.frozen.panel.members if judge.frozen.panel else ()
     found = {}
     for member in (m for m in members if m.judge.method == METHOD):
         scale = judge.aspect.scale if member.on_scale else None
         verdicts = RecordedJudge(member.judge.id.removeprefix(f"{METHOD}:"), scale).judge(items)
         found[member.name] = sum(isinstance(v, Failure) for v in verdicts)
+    for member in (m for m in members if m.judge.method == METRIC):
+        metric = parse_metric(member.judge.id.removeprefix(f"{METRIC}:")).metric
+        found[member.name] = sum(lacking(metric, item) is not None for item in items)
     return {name: count for name, count in found.items() if count}

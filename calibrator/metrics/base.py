@@ -68,8 +68,9 @@ class Metric:
     `make` is shared by metrics that are computed at one go: what it returns gives the values of all of them. It
     imports what is heavy, and raises ModelMissing, with the command that provides it, where something is absent.
     `of` says whether it is a figure of each item or of a set; `low` and `high` bound it, None where nothing does.
-    `source` is where the formula was published, and by which library it is computed, if by one. `model` is what it
-    uses unless told otherwise, "" if it uses none or has no default (then `wants_model` is True).
+    `source` is where the formula was published, and by which library it is computed, if by one; `packages` are those
+    from PyPI whose versions its values follow from. `model` is what it uses unless told otherwise, "" if it uses none
+    or has no default (then `wants_model` is True).
     """
 
     name: str
@@ -85,6 +86,7 @@ class Metric:
     wants_model: bool = False
     low: float | None = None
     high: float | None = None
+    packages: tuple[str, ...] = ()
 
     @property
     def reference(self) -> bool:

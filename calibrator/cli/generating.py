@@ -1,0 +1,293 @@
+"""Generating from start to end, for `calibrate generate`: read, plan, ask, write, and say what came of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from calibrator.catalog import open_source
+from calibrator.cli.options import INTERRUPTED
+from calibrator.cli.scoring import KEPT, _kept, _told
+from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
+from calibrator.generators.design import Asked, asked_for, balanced, named_attributes, named_type
+from calibrator.generators.examples import nearest, read_examples
+from calibrator.generators.generate import Draw, Outcome, Task, Text, Workload, generate, make_tasks, rows_of, workload
+from calibrator.generators.scheme import METHODS, Method, Scheme, load_scheme
+from calibrator.generators.sources import Read, Source, chosen, read_sources
+from calibrator.generators.wording import Example, Form, Wording
+from calibrator.journal import Journal
+from calibrator.models.build import Access, Connections, check_price, make_access
+from calibrator.models.names import check_arguments, check_ready
+from calibrator.models.prices import price_for
+from calibrator.models.replies import cache_folder
+from calibrator.records import Usage
+from calibrator.report.console import make_console, say, tell_aside
+from calibrator.store import Run
+from calibrator.tables import Table, kind_of, write_table
+from calibrator.texts import digest
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was said on the command line. `said` is how models may be used, `columns` the columns that were named."""
+
+    data: str
+    model: str
+    out: Path
+    method: str
+    scheme: str | None
+    types: str
+    attributes: str
+    balanced: bool
+    required: str | None
+    words: int | None
+    form: str
+    examples: str | None
+    answers: str | None
+    shots: int
+    embedder: str
+    download: bool
+    draw: Draw
+    limit: int | None
+    each_row: bool
+    columns: Mapping[str, str | None]
+    encoding: str | None
+    data_dir: Path | None
+    overwrite: bool
+    said: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that can be known before a model is asked."""
+
+    method: Method
+    scheme: Scheme
+    wording: Wording
+    read: Read
+    work: tuple[tuple[Source, Asked], ...]
+    sources: tuple[Source, ...]
+
+
+def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> None:
+    """Generate, write the texts and print what came of it. Ctrl-C exits with 130.
+
+    Until the file is written, replies lie in a folder beside it, from which the same command goes on.
+    """
+    console = make_console(quiet or as_json)
+    access = _access(request.said)
+    _check(request, access)
+    prepared = _prepare(request)
+    _tell(console, request, prepared)
+    part = Run(request.out.with_name(f"{request.out.name}.part"))
+    try:
+        with _kept(part):
+            journal = part.journal()
+            tasks = make_tasks(prepared.work, prepared.wording, request.draw, _shown(request, prepared, journal))
+            takes = workload(tasks, request.model, journal)
+            say(console, f"plan      {_plan(request, takes, access)}")
+            if dry_run:
+                return
+            bar = _bar(console, quiet or as_json)
+            news = partial(say, console)
+            with Connections(access, journal, tally=part.calls(), news=news) as connections, bar:
+                outcome = generate(
+                    tasks, prepared.scheme, prepared.method, connections.client(request.model), _counting(bar, tasks)
+                )
+                spent = connections.spent
+            rows = rows_of(outcome, prepared.scheme, is_balanced=request.balanced)
+            _write(request.out, rows)
+    except KeyboardInterrupt:
+        print(f"\nStopped; {KEPT}.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except ModelUnfit:
+        raise  # going on would not help
+    except (BudgetSpent, ModelError) as error:
+        higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
+        error.args = (f"{error}; {KEPT}{higher}" if part.folder.exists() else str(error),)
+        raise
+    if as_json:
+        print(json.dumps(_summary(request, prepared, outcome), ensure_ascii=False, indent=1))
+        return
+    for name, sums in spent.items():
+        say(console, f"model     {name}: {_told(sums)}")
+    say(console, _came(request.out, outcome, prepared.wording.words))
+
+
+def _access(said: Mapping[str, Any]) -> Access:
+    options = {name: value for name, value in said.items() if name != "cache"}
+    return make_access(None if said.get("cache") is False else cache_folder(), **options)
+
+
+def _check(request: Request, access: Access) -> None:
+    """Raise ConfigError, DataError or ModelMissing for what can be seen to be wrong before anything is read."""
+    kind_of(request.out)
+    if request.method not in METHODS:
+        raise ConfigError(f"--method: '{request.method}' is none of {', '.join(METHODS)}")
+    if request.form not in ("auto", *get_args(Form)):
+        raise ConfigError(f"--form: '{request.form}' is none of auto, {', '.join(get_args(Form))}")
+    draw = request.draw
+    if draw.samples < 1:
+        raise ConfigError(f"--samples: {draw.samples} is no number above 0")
+    if draw.max_tokens < 1:
+        raise ConfigError(f"--max-tokens: {draw.max_tokens} is no number above 0")
+    if not (math.isfinite(draw.temperature) and 0 <= draw.temperature <= 2):
+        raise ConfigError(f"--temperature: {draw.temperature:g} is not between 0 and 2")
+    if request.words is not None and request.words < 0:
+        raise ConfigError(f"--words: {request.words} is no number of words")
+    for name, method in (("types", "typed"), ("attributes", "controlled")):
+        if getattr(request, name) != "all" and request.method != method:
+            raise ConfigError(f"--{name} is for --method {method}, not {request.method}")
+    if request.balanced and request.method != "controlled":
+        raise ConfigError(f"--balanced is for --method controlled, not {request.method}")
+    if request.required is not None and (request.balanced or request.method not in ("typed", "controlled")):
+        raise ConfigError("--required is for --method typed or controlled, and not with --balanced")
+    if (request.examples is None) != (request.method != "few-shot"):
+        raise ConfigError("--examples are for --method few-shot, which needs them: a file or a named set")
+    if request.out.exists() and not request.overwrite:
+        raise ConfigError(f"--out: {request.out} is there already; name another file, or say --overwrite")
+    check_arguments([request.model], access.arguments)
+    check_ready(request.model, access.arguments)
+    check_price(request.model, access)
+
+
+def _prepare(request: Request) -> Prepared:
+    method: Method = next(m for m in METHODS if m == request.method)
+    scheme = load_scheme(request.scheme, method)
+    by_row = request.balanced or request.required is not None
+    asked = () if by_row else asked_for(scheme, method, request.types, request.attributes)
+    origin = open_source(request.data, request.data_dir, request.encoding)
+    if origin.table.path.resolve() == request.out.resolve():
+        raise ConfigError(f"--out: {request.out} is the file to be answered; give another name")
+    named: dict[str, Any] = {role: column for role, column in request.columns.items() if column is not None}
+    wanted = replace(origin.wanted, **named)
+    read = read_sources(origin.table, wanted, required=request.required, each_row=request.each_row)
+    sources = chosen(read.sources, request.limit, request.draw.seed)
+    if request.balanced:
+        work = list(zip(sources, balanced(scheme, request.attributes, len(sources), request.draw.seed), strict=True))
+    else:
+        work = [(source, one) for source in sources for one in asked or _required(scheme, method, source)]
+    words = scheme.words if request.words is None else request.words or None
+    wording = Wording(scheme, method, _form(request), words)
+    return Prepared(method, scheme, wording, read, tuple(work), sources)
+
+
+def _required(scheme: Scheme, method: Method, source: Source) -> tuple[Asked, ...]:
+    """Return what the row of a source asks for: a text for each of its types, or one with all of its attributes."""
+    if method == "typed":
+        return tuple(Asked(type=t) for t in dict.fromkeys(named_type(scheme, said) for said in source.required))
+    return (Asked(attributes=named_attributes(scheme, source.required)),)
+
+
+def _form(request: Request) -> Form:
+    if request.form == "auto":
+        if not request.model.startswith("transformers/"):
+            return "chat"
+        from calibrator.models.transformers_local import has_template
+
+        return "chat" if has_template(request.model) else "plain"
+    return "chat" if request.form == "chat" else "plain"
+
+
+def _shown(request: Request, prepared: Prepared, journal: Journal) -> dict[str, list[Example]]:
+    """Return the examples for each source, by its id; the choice is kept, so that it is the same when going on."""
+    if request.examples is None:
+        return {}
+    origin = open_source(request.examples, request.data_dir, request.encoding)
+    examples = read_examples(origin.table, origin.wanted, request.answers)
+
+    def choose() -> list[list[int]]:
+        from calibrator.metrics.base import Settings
+        from calibrator.metrics.embeddings import sentence_encoder
+
+        settings = Settings(model=request.embedder, download=request.download, tell=lambda line: tell_aside([line]))
+        return nearest(prepared.sources, examples, request.shots, sentence_encoder(settings))
+
+    told = [[e.source, e.output, e.group] for e in examples]
+    key = digest([[s.text for s in prepared.sources], told, request.shots, request.embedder])
+    places: list[list[int]] = journal.once(f"examples/{key}", choose)
+    return {s.id: [examples[k] for k in near] for s, near in zip(prepared.sources, places, strict=True)}
+
+
+def _tell(console: Console, request: Request, prepared: Prepared) -> None:
+    """Print what will be asked of which rows."""
+    say(console, f"scheme    {prepared.scheme.name}: {prepared.scheme.about or prepared.scheme.output}")
+    say(console, f"columns   {prepared.read.told()}")
+    drawn = f", drawn with seed {request.draw.seed}" if len(prepared.sources) < len(prepared.read.sources) else ""
+    say(console, f"sources   {len(prepared.sources):,} of {len(prepared.read.sources):,}{drawn}")
+    for line in prepared.read.left_out:
+        say(console, f"note      {line}")
+    if request.draw.samples > 1 and request.draw.temperature == 0:
+        tell_aside(["at temperature 0 all samples of a source will be the same, or nearly so"])
+
+
+def _plan(request: Request, takes: Workload, access: Access) -> str:
+    """Return in a line what is asked for, and what that will take at most."""
+    left = takes.requests - takes.there
+    there = f" ({takes.there:,} replies are there already)" if takes.there else ""
+    calls = f"{takes.requests:,} texts, up to {left:,} calls{there}"
+    tokens = f"about {takes.prompt_tokens:,.0f} prompt tokens, at most {left * request.draw.max_tokens:,} for replies"
+    price = price_for(request.model, access.price)
+    if price is None:
+        return f"{calls}, {tokens}; the price of {request.model} is not known (--price gives it)"
+    price = price.halved() if access.batch else price
+    most = price.cost(Usage(round(takes.prompt_tokens), left * request.draw.max_tokens))
+    return f"{calls}, {tokens}; at most {most:.4g} US dollars"
+
+
+def _bar(console: Console, hidden: bool) -> Progress:
+    columns = (TextColumn("writing"), MofNCompleteColumn(), TextColumn("{task.fields[failures]} failures"))
+    hidden = hidden or not console.is_terminal
+    return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
+
+
+def _counting(bar: Progress, tasks: Sequence[Task]) -> Any:
+    task = bar.add_task("writing", total=len(tasks), failures=0)
+
+    def count(text: Text) -> None:
+        failures = bar.tasks[0].fields["failures"] + (text.failure is not None)
+        bar.update(task, advance=1, failures=failures)
+
+    return count
+
+
+def _write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows in the format that the ending stands for."""
+    whole = tuple(dict(row) for row in rows)
+    # The path tells what the rows came from, which is no file.
+    write_table(out, Table(Path("rows.jsonl"), tuple(rows[0]), whole, whole, tuple(range(1, len(rows) + 1))), {})
+
+
+def _came(out: Path, outcome: Outcome, words: int | None) -> str:
+    """Return what came of the work, in a few lines."""
+    reasons = "; ".join(f"{n} × {reason}" for reason, n in outcome.failures.items())
+    failed = sum(outcome.failures.values())
+    counted = f"{outcome.written} texts, {failed} failures{f' ({reasons})' if reasons else ''} in {out}"
+    long = sum(len((t.output or "").split()) >= words for t in outcome.texts) if words else 0
+    return f"note      {long} texts have {words} words or more\n{counted}" if long else counted
+
+
+def _summary(request: Request, prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "out": str(request.out),
+        "model": outcome.model,
+        "method": outcome.method,
+        "scheme": prepared.scheme.name,
+        "words": prepared.wording.words,
+        "sources": len(prepared.sources),
+        "samples": request.draw.samples,
+        "temperature": request.draw.temperature,
+        "max_tokens": request.draw.max_tokens,
+        "seed": request.draw.seed,
+        "texts": outcome.written,
+        "failures": dict(outcome.failures),
+    }
