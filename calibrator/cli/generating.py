@@ -3,67 +3,38 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from calibrator.catalog import open_source
+from calibrator.cli.generating_request import Request, check
 from calibrator.cli.options import INTERRUPTED
 from calibrator.cli.scoring import KEPT, _kept, _told
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.generators.design import Asked, asked_for, balanced, named_attributes, named_type
 from calibrator.generators.examples import nearest, read_examples
-from calibrator.generators.generate import Draw, Outcome, Task, Text, Workload, generate, make_tasks, rows_of, workload
+from calibrator.generators.generate import Outcome, Task, Text, Workload, generate, make_tasks, rows_of, workload
 from calibrator.generators.scheme import METHODS, Method, Scheme, load_scheme
 from calibrator.generators.sources import Read, Source, chosen, read_sources
 from calibrator.generators.wording import Example, Form, Wording
 from calibrator.journal import Journal
-from calibrator.models.build import Access, Connections, check_price, make_access
-from calibrator.models.names import check_arguments, check_ready
+from calibrator.models.build import Access, Connections, make_access
 from calibrator.models.prices import price_for
 from calibrator.models.replies import cache_folder
 from calibrator.records import Usage
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.store import Run
-from calibrator.tables import Table, kind_of, write_table
+from calibrator.tables import Table, write_table
 from calibrator.texts import digest
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What was said on the command line. `said` is how models may be used, `columns` the columns that were named."""
-
-    data: str
-    model: str
-    out: Path
-    method: str
-    scheme: str | None
-    types: str
-    attributes: str
-    balanced: bool
-    required: str | None
-    words: int | None
-    form: str
-    examples: str | None
-    answers: str | None
-    shots: int
-    embedder: str
-    download: bool
-    draw: Draw
-    limit: int | None
-    each_row: bool
-    columns: Mapping[str, str | None]
-    encoding: str | None
-    data_dir: Path | None
-    overwrite: bool
-    said: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +56,26 @@ def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> Non
     """
     console = make_console(quiet or as_json)
     access = _access(request.said)
-    _check(request, access)
+    check(request, access, ready=not dry_run)
     prepared = _prepare(request)
     _tell(console, request, prepared)
     part = Run(request.out.with_name(f"{request.out.name}.part"))
+    if dry_run:
+        with _looked_at(part) as journal:
+            _planned(console, request, prepared, access, journal)
+        return
+    bar = _bar(console, quiet or as_json)
     try:
         with _kept(part):
             journal = part.journal()
-            tasks = make_tasks(prepared.work, prepared.wording, request.draw, _shown(request, prepared, journal))
-            takes = workload(tasks, request.model, journal)
-            say(console, f"plan      {_plan(request, takes, access)}")
-            if dry_run:
-                return
-            bar = _bar(console, quiet or as_json)
+            tasks = _planned(console, request, prepared, access, journal)
+            count = _counting(bar, tasks)
             news = partial(say, console)
             with Connections(access, journal, tally=part.calls(), news=news) as connections, bar:
-                outcome = generate(
-                    tasks, prepared.scheme, prepared.method, connections.client(request.model), _counting(bar, tasks)
-                )
+                client = connections.client(request.model)
+                outcome = generate(tasks, prepared.scheme, prepared.method, client, count)
                 spent = connections.spent
-            rows = rows_of(outcome, prepared.scheme, is_balanced=request.balanced)
-            _write(request.out, rows)
+            _write(request.out, rows_of(outcome, prepared.scheme, is_balanced=request.balanced))
     except KeyboardInterrupt:
         print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -123,41 +93,29 @@ def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> Non
     say(console, _came(request.out, outcome, prepared.wording.words))
 
 
+@contextmanager
+def _looked_at(part: Run) -> Iterator[Journal]:
+    """Give the journal that is there, and leave it there; an empty one that passes if there is none."""
+    if part.folder.exists():
+        with part.held():
+            yield part.journal()
+        return
+    with tempfile.TemporaryDirectory() as passing:
+        yield Journal(Path(passing) / "journal.jsonl")
+
+
+def _planned(
+    console: Console, request: Request, prepared: Prepared, access: Access, journal: Journal
+) -> tuple[Task, ...]:
+    """Return what is to be asked, having told what it will take."""
+    tasks = make_tasks(prepared.work, prepared.wording, request.draw, _shown(console, request, prepared, journal))
+    say(console, f"plan      {_plan(request, workload(tasks, request.model, journal), access)}")
+    return tasks
+
+
 def _access(said: Mapping[str, Any]) -> Access:
     options = {name: value for name, value in said.items() if name != "cache"}
     return make_access(None if said.get("cache") is False else cache_folder(), **options)
-
-
-def _check(request: Request, access: Access) -> None:
-    """Raise ConfigError, DataError or ModelMissing for what can be seen to be wrong before anything is read."""
-    kind_of(request.out)
-    if request.method not in METHODS:
-        raise ConfigError(f"--method: '{request.method}' is none of {', '.join(METHODS)}")
-    if request.form not in ("auto", *get_args(Form)):
-        raise ConfigError(f"--form: '{request.form}' is none of auto, {', '.join(get_args(Form))}")
-    draw = request.draw
-    if draw.samples < 1:
-        raise ConfigError(f"--samples: {draw.samples} is no number above 0")
-    if draw.max_tokens < 1:
-        raise ConfigError(f"--max-tokens: {draw.max_tokens} is no number above 0")
-    if not (math.isfinite(draw.temperature) and 0 <= draw.temperature <= 2):
-        raise ConfigError(f"--temperature: {draw.temperature:g} is not between 0 and 2")
-    if request.words is not None and request.words < 0:
-        raise ConfigError(f"--words: {request.words} is no number of words")
-    for name, method in (("types", "typed"), ("attributes", "controlled")):
-        if getattr(request, name) != "all" and request.method != method:
-            raise ConfigError(f"--{name} is for --method {method}, not {request.method}")
-    if request.balanced and request.method != "controlled":
-        raise ConfigError(f"--balanced is for --method controlled, not {request.method}")
-    if request.required is not None and (request.balanced or request.method not in ("typed", "controlled")):
-        raise ConfigError("--required is for --method typed or controlled, and not with --balanced")
-    if (request.examples is None) != (request.method != "few-shot"):
-        raise ConfigError("--examples are for --method few-shot, which needs them: a file or a named set")
-    if request.out.exists() and not request.overwrite:
-        raise ConfigError(f"--out: {request.out} is there already; name another file, or say --overwrite")
-    check_arguments([request.model], access.arguments)
-    check_ready(request.model, access.arguments)
-    check_price(request.model, access)
 
 
 def _prepare(request: Request) -> Prepared:
@@ -192,18 +150,19 @@ def _form(request: Request) -> Form:
     if request.form == "auto":
         if not request.model.startswith("transformers/"):
             return "chat"
-        from calibrator.models.transformers_local import has_template
+        from calibrator.models.transformers_loading import has_template
 
         return "chat" if has_template(request.model) else "plain"
     return "chat" if request.form == "chat" else "plain"
 
 
-def _shown(request: Request, prepared: Prepared, journal: Journal) -> dict[str, list[Example]]:
+def _shown(console: Console, request: Request, prepared: Prepared, journal: Journal) -> dict[str, list[Example]]:
     """Return the examples for each source, by its id; the choice is kept, so that it is the same when going on."""
     if request.examples is None:
         return {}
     origin = open_source(request.examples, request.data_dir, request.encoding)
     examples = read_examples(origin.table, origin.wanted, request.answers)
+    say(console, f"examples  the {request.shots} nearest of {len(examples):,} in {origin.name}")
 
     def choose() -> list[list[int]]:
         from calibrator.metrics.base import Settings

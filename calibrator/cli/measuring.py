@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -61,7 +60,7 @@ def measure_file(
         raise DataError("the file has a header but no rows", file=file)
     mapped = map_columns(table, wanted, None)
     items = plain_items(table, mapped)
-    asked, ready = _ready(names, mapped, replace(settings, tell=partial(_tell)))
+    asked, ready = _ready(names, mapped, replace(settings, tell=_tell))
     _check_free(table, file, asked)
     console = make_console(quiet or as_json)
     say(console, f"data      {file.name}: {len(items)} rows; {mapped.described()}")
@@ -74,6 +73,15 @@ def measure_file(
         show_sheet(console, sheet)
     if found.items:
         print(f"{len(found.items)} metrics of {len(items)} texts in columns '{PREFIX}…' of {target}")
+
+
+def with_corpus(settings: Settings, corpus: Path | None, wanted: Wanted, encoding: str | None) -> Settings:
+    """Return the settings with the outputs of another file, whose columns are read as those of the file itself."""
+    if corpus is None:
+        return settings
+    table = read_table(corpus, encoding)
+    items = plain_items(table, map_columns(table, Wanted(output=wanted.output), None))
+    return replace(settings, corpus=tuple(item.output for item in items))
 
 
 def _tell(line: str) -> None:

@@ -30,6 +30,13 @@ def metrics(
     reference: o.Reference = None,
     system: o.System = None,
     encoding: o.Encoding = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Texts beside which novelty is measured: a file with such a column of outputs.")
+    ] = None,
+    data_dir: o.DataDir = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch weights that are not on this machine from the Hugging Face hub.")
+    ] = False,
     device: Annotated[str, typer.Option(help="Where neural metrics run: auto, cpu, cuda, cuda:1, mps.")] = "auto",
     batch_size: Annotated[int, typer.Option(min=0, help="Texts at a time of a neural metric; 0: its own.")] = 0,
     quiet: o.Quiet = False,

@@ -37,7 +37,7 @@ from calibrator.studies.types.recipe import HEAD, TEXT_TO_TEXT
 from calibrator.studies.types.recorded import recorded_column, recorded_file
 from calibrator.studies.types.result import TypesResult
 from calibrator.studies.types.study import Candidate, answer_all, compare
-from calibrator.studies.types.tfidf import TfidfLearner
+from calibrator.studies.types.tfidf import OBJECTIVES, TfidfLearner
 from calibrator.studies.types.transformer import TransformerLearner
 from calibrator.tables import kind_of, write_table
 from calibrator.texts import digest
@@ -56,6 +56,7 @@ class StudyRequest:
     labels: str | None = None
     source: str | None = None
     encoding: str | None = None
+    objective: str = OBJECTIVES[0]
     seed: int = 0
     resamples: int = 2000
     epochs: int | None = None
@@ -84,6 +85,8 @@ def start_study(
     names = parse_classifiers(request.classifiers)
     if keep is not None and DEFAULT not in map(str, names):
         raise ConfigError("--save: it keeps the tfidf classifier; name it in --classifiers")
+    if request.objective not in OBJECTIVES:
+        raise ConfigError(f"--objective: '{request.objective}' is none; one of {', '.join(OBJECTIVES)}")
     if out is not None:
         check_folder(out)
     access = _access(request, names)
@@ -209,7 +212,7 @@ def _making(
     """Return what makes a classifier: it is made when its turn comes."""
     sides = read.sides
     if name.method == "tfidf":
-        return lambda: TfidfLearner(seed=request.seed).fit(sides.train, sides.scheme)
+        return lambda: TfidfLearner(seed=request.seed, objective=request.objective).fit(sides.train, sides.scheme)
     if name.method == "majority":
         return lambda: MajorityLearner("set" if name.argument else "label").fit(sides.train, sides.scheme)
     if name.method == "transformer":

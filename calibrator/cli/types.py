@@ -43,6 +43,9 @@ def types(
     save: Annotated[Path | None, typer.Option(help="Keep the fitted tfidf classifier, a JSON file.")] = None,
     model: Annotated[Path | None, typer.Option(help="A kept classifier, for --predict.")] = None,
     predict: Annotated[Path | None, typer.Option(help="Texts to classify with --model.")] = None,
+    objective: Annotated[
+        str, typer.Option(help="What tfidf chooses its settings for, within --train: f1, accuracy or macro_f1.")
+    ] = "f1",
     seed: Annotated[int, typer.Option(help="Of splits, folds, fine-tuning and resamples.")] = 0,
     resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap over groups.")] = 2000,
     text: Annotated[str | None, typer.Option(help="The text.", rich_help_panel=_COLUMNS)] = None,
@@ -95,6 +98,7 @@ def types(
         labels=labels,
         source=source,
         encoding=encoding,
+        objective=objective,
         seed=seed,
         resamples=resamples,
         epochs=epochs,

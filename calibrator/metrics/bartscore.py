@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.errors import ModelError, ModelUnfit
-from calibrator.hub import required
+from calibrator.hub import loading, required
 from calibrator.metrics.base import NEURAL, ItemScorer, Metric, Role, Settings, Tick, Value
-from calibrator.metrics.neural import PACKAGES, Network, batches, load, opening, shared
+from calibrator.metrics.neural import PACKAGES, Network, batches, load, shared
 from calibrator.records import Item
 
 MODEL = "facebook/bart-large-cnn"
@@ -99,7 +99,7 @@ def with_state(network: Network, file: Path) -> Network:
     Raises ModelError where the file cannot be read, ModelUnfit where its tensors do not fit the network.
     """
     torch: Any = required("torch", NEURAL, "bartscore")
-    with opening(str(file)):
+    with loading(str(file)):
         state = torch.load(file, map_location=network.device, weights_only=True)
     if not isinstance(state, Mapping):
         raise ModelError(f"{file} cannot be loaded: it is no dictionary of tensors")

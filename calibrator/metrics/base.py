@@ -32,7 +32,8 @@ class Settings:
 
     `model` is a folder or a name of the hub, "" for the metric's own. `download` allows that weights are fetched, of
     which `tell` is told. `device` is torch's, or "auto"; `batch_size` is in items, 0 for the metric's own.
-    `nltk_data` is a folder of NLTK's data beside those that NLTK looks into.
+    `nltk_data` is a folder of NLTK's data beside those that NLTK looks into, `corpus` the texts that those measured
+    may be new beside.
     """
 
     model: str = ""
@@ -40,6 +41,7 @@ class Settings:
     batch_size: int = 0
     download: bool = False
     nltk_data: Path | None = None
+    corpus: tuple[str, ...] = ()
     tell: Callable[[str], None] | None = None
 
 
@@ -84,6 +86,7 @@ class Metric:
     extra: str = ""
     model: str = ""
     wants_model: bool = False
+    wants_corpus: bool = False
     low: float | None = None
     high: float | None = None
     packages: tuple[str, ...] = ()

@@ -23,9 +23,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from calibrator.errors import ConfigError, ModelUnfit
-from calibrator.hub import required, weights
+from calibrator.hub import loading, required, weights
 from calibrator.metrics.base import NEURAL, Better, ItemScorer, Metric, Role, Settings, Tick, Value
-from calibrator.metrics.neural import Network, batches, complete, opening, ready
+from calibrator.metrics.neural import PACKAGES, Network, batches, complete, ready
 from calibrator.records import Item
 from calibrator.resources import folder
 from calibrator.validation import checked, load_yaml
@@ -66,6 +66,7 @@ class Preset(BaseModel):
             self.summary,
             self.source,
             extra=NEURAL,
+            packages=PACKAGES,
             model=self.model,
             wants_model=not self.model,
             low=low if self.low is None else self.low,
@@ -187,7 +188,7 @@ def _load(preset: Preset, settings: Settings) -> Network:
     required("torch", NEURAL, preset.name)
     transformers: Any = required("transformers", NEURAL, preset.name)
     place = str(weights(settings.model, download=settings.download, tell=settings.tell))
-    with opening(settings.model):
+    with loading(settings.model):
         tokenizer = transformers.AutoTokenizer.from_pretrained(place)
         head = transformers.AutoModelForSequenceClassification
         how = {"key_mapping": preset.renamed} if preset.renamed else {}

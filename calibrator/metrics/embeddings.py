@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrator.errors import ConfigError, ModelUnfit
-from calibrator.hub import required, weights
+from calibrator.hub import loading, required, weights
 from calibrator.metrics.base import NEURAL, Metric, Settings, Tick, Unscored, Value
-from calibrator.metrics.neural import PACKAGES, Network, batches, load, opening
+from calibrator.metrics.neural import PACKAGES, Network, batches, load
 from calibrator.records import Item
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -71,7 +71,7 @@ def sentence_encoder(settings: Settings) -> SentenceEncoder:
     name = settings.model or MODEL
     required("torch", NEURAL, "a sentence encoder")
     folder = weights(name, download=settings.download, tell=settings.tell)
-    with opening(name):
+    with loading(name):
         pooling = _pooling(folder, name)
         longest = int(_read(folder / "sentence_bert_config.json").get("max_seq_length") or 0)
     network = load(settings, MODEL, "a sentence encoder", longest=longest)
@@ -153,8 +153,7 @@ class _Novelty:
 
 
 def _corpus(settings: Settings, name: str) -> tuple[str, ...]:
-    given: Sequence[str] = getattr(settings, "corpus", ())
-    texts = tuple(dict.fromkeys(text for text in given if text.strip()))
+    texts = tuple(dict.fromkeys(text for text in settings.corpus if text.strip()))
     if not texts:
         raise ConfigError(f"{name} tells how new texts are beside a corpus, such as that of a generator: --corpus FILE")
     return texts
@@ -203,9 +202,8 @@ METRICS: tuple[Metric, ...] = (
         model=MODEL,
         low=0.0,
         high=2.0,
+        wants_corpus=True,
     ),
-)
-LEXICAL: tuple[Metric, ...] = (  # needs a corpus, but no model
     Metric(
         name="novelty",
         family="diversity",
@@ -216,5 +214,6 @@ LEXICAL: tuple[Metric, ...] = (  # needs a corpus, but no model
         source="Wang and Wan 2018, SentiGAN; words between spaces, as in earlier code of CrowdCounter's authors",
         low=0.0,
         high=1.0,
+        wants_corpus=True,
     ),
 )

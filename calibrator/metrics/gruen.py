@@ -36,7 +36,7 @@ import numpy as np
 from calibrator.errors import ModelUnfit
 from calibrator.hub import required
 from calibrator.metrics.base import NEURAL, ItemScorer, Metric, Settings, Tick, Unscored, Value
-from calibrator.metrics.neural import Network, batches, load
+from calibrator.metrics.neural import PACKAGES, Network, batches, load
 from calibrator.metrics.sentences import sentences
 from calibrator.records import Item
 
@@ -237,6 +237,7 @@ METRICS = (
         "acceptability and perplexity of the sentences; give a classifier fine-tuned on CoLA",
         _CODE,
         extra=NEURAL,
+        packages=PACKAGES,
         wants_model=True,
         low=0.0,
     ),
@@ -249,6 +250,7 @@ METRICS = (
         "grammaticality and redundancy together, 0 to 1: GRUEN but for its focus; give a classifier as above",
         _CODE,
         extra=NEURAL,
+        packages=PACKAGES,
         wants_model=True,
         low=0.0,
         high=1.0,

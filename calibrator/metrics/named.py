@@ -1,4 +1,7 @@
-"""Metrics as they are asked for: `name[@model]`, several by comma; the name of a family stands for all in it."""
+"""Metrics as they are asked for: `name[@model]`, several by comma.
+
+The name of a family stands for all in it that need nothing to be named besides.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def parse_metrics(text: str) -> tuple[Asked, ...]:
         if family in families:
             if model:
                 raise ConfigError(f"'{part}': name the metric that shall use {model}, not its family")
-            found += [Asked(m) for m in all_metrics() if m.family == family and not m.wants_model]
+            found += [Asked(m) for m in all_metrics() if m.family == family and not (m.wants_model or m.wants_corpus)]
         else:
             found.append(parse_metric(part))
     if not found:
@@ -50,6 +53,6 @@ def parse_metrics(text: str) -> tuple[Asked, ...]:
 
 
 def usual(there: Sequence[Role]) -> tuple[Asked, ...]:
-    """Return the metrics that need no model, for a file that has the texts in `there`."""
-    fit = (m for m in all_metrics() if not m.model and not m.wants_model and set(m.needs) <= set(there))
-    return tuple(Asked(m) for m in fit)
+    """Return the metrics that need no model and no corpus, for a file that has the texts in `there`."""
+    plain = (m for m in all_metrics() if not (m.model or m.wants_model or m.wants_corpus))
+    return tuple(Asked(m) for m in plain if set(m.needs) <= set(there))

@@ -7,14 +7,12 @@ cut at the end.
 
 from __future__ import annotations
 
-import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from calibrator.errors import CalibratorError, ModelError, ModelUnfit
-from calibrator.hub import device_of, required, weights
+from calibrator.errors import ModelUnfit
+from calibrator.hub import device_of, loading, required, weights
 from calibrator.metrics.base import NEURAL, Settings, Tick
 
 T = TypeVar("T")
@@ -63,7 +61,7 @@ def load(
     transformers: Any = required("transformers", NEURAL, wants)
     name = settings.model or default
     folder = str(weights(name, download=settings.download, tell=settings.tell))
-    with opening(name):
+    with loading(name):
         shape = transformers.AutoConfig.from_pretrained(folder)
         if config is not None:
             config(shape)
@@ -101,39 +99,6 @@ def complete(name: str, tokenizer: Any, info: Mapping[str, Any], head: str) -> N
     missing = sorted(key for key in info["missing_keys"] if head != "AutoModel" or not key.startswith("pooler."))
     if missing:
         raise ModelUnfit(f"{name} is no model for this: it has no weights for {', '.join(missing[:3])}")
-
-
-@contextlib.contextmanager
-def opening(name: str) -> Iterator[None]:
-    """Load quietly, and say in one line what is the matter where that cannot be done.
-
-    Raises ModelError in place of what transformers, safetensors, tokenizers and pickle raise, each of its own kind.
-    """
-    try:
-        with quiet():
-            yield
-    except CalibratorError:
-        raise
-    except Exception as error:
-        first = " ".join(str(error).split())[:300]
-        raise ModelError(f"{name} cannot be loaded: {first or type(error).__name__}") from None
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the terminal free of what transformers says and draws while it loads; afterwards all is as before."""
-    talk: Any = required("transformers.utils.logging", NEURAL, "a neural metric")
-    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
-    talk.set_verbosity(talk.CRITICAL)
-    talk.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        talk.set_verbosity(level)
-        if bars:
-            talk.enable_progress_bar()
 
 
 def batches(things: Sequence[T], length: Callable[[T], int], size: int, tick: Tick) -> Iterator[list[int]]:

@@ -9,40 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 import math
+import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from calibrator.errors import CalibratorError, ConfigError, ModelError, ModelMissing
-from calibrator.hub import device_of, loading, required, weights
+from calibrator.errors import CalibratorError, ModelError, ModelMissing
+from calibrator.hub import required, weights
 from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
 from calibrator.models.local import fingerprint
 from calibrator.models.thread import Thread
-from calibrator.models.transformers_arguments import Arguments, Template, arguments_of
-from calibrator.models.wire import SEEDS, TOO_LONG, request_body, token_of, told
+from calibrator.models.transformers_arguments import Arguments, arguments_of
+from calibrator.models.transformers_loading import EXTRA, PREFIX, Loaded, line_of, load, prompt_of
+from calibrator.models.wire import SEEDS, TOO_LONG, token_of
 from calibrator.records import Usage
 from calibrator.texts import digest
 
-PREFIX, EXTRA = "transformers/", "neural"
-UNBOUNDED = 10**6  # what tokenizers give as the longest prompt where they do not know it is far above this
 _WHAT_A_MODEL_IS = frozenset({".json", ".jinja", ".txt", ".model", ".safetensors", ".bin"})
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A model that is ready: `most` is how many tokens prompt and reply may have together (None: no bound)."""
-
-    model: Any
-    tokenizer: Any
-    template: Template
-    most: int | None
-    device: str
 
 
 class TransformersModel:
@@ -83,7 +69,7 @@ class TransformersModel:
         except CalibratorError:
             raise
         except Exception as error:  # of torch and transformers, of many kinds
-            problem = f"{self.id}: the model does not take the request ({_line(error)})"
+            problem = f"{self.id}: the model does not take the request ({line_of(error)})"
             raise ModelError(problem + _advice(error)) from None
 
     async def close(self) -> None:
@@ -96,7 +82,7 @@ class TransformersModel:
     def _folder(self) -> Path:
         """Return where the weights are. Raises ModelMissing, with what would provide them; fetches only if allowed."""
         try:
-            return weights(self._model, download=self._arguments.download)
+            return weights(self._model, download=self._arguments.download, tell=_tell)
         except ModelMissing as error:
             if "not installed" in str(error):
                 raise
@@ -131,118 +117,11 @@ class TransformersModel:
         return ChatReply(_whole(text), finish, "", Usage(len(prompt), len(written)), 0.0, tokens=tokens)
 
 
-def has_template(name: str) -> bool:
-    """Whether a model of this kind has a chat template, as far as its files on this machine tell.
-
-    Raises ModelMissing if huggingface_hub is not installed; a model that is not here has none that can be seen.
-    """
-    try:
-        folder = weights(name.removeprefix(PREFIX))
-    except ModelMissing as error:
-        if "not installed" in str(error):
-            raise
-        return False
-    return (folder / "chat_template.jinja").exists() or bool(
-        _json(folder / "tokenizer_config.json").get("chat_template")
-    )
-
-
-def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
-    """Return the model in a folder, ready. Raises ModelMissing for a package, ModelError if it cannot be loaded."""
-    torch: Any = required("torch", EXTRA, name)
-    transformers: Any = required("transformers", EXTRA, name)
-    device = device_of(arguments.device)
-    with loading(name), _quiet():
-        # Nothing is looked up: `folder` is on this machine, and code of the repository's own is never run.
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-        kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
-        dtype = "auto" if arguments.dtype == "auto" else getattr(torch, arguments.dtype)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = kind.from_pretrained(folder, local_files_only=True, dtype=dtype)
-    if arguments.adapter:
-        peft: Any = required("peft", "lora", f"{name} with an adapter")
-        with loading(f"the adapter {arguments.adapter}"), _quiet():
-            model = peft.PeftModel.from_pretrained(model, arguments.adapter, local_files_only=True).merge_and_unload()
-    model = model.to(device).eval()
-    own = model.generation_config
-    ends = {"eos_token_id": own.eos_token_id, "bos_token_id": own.bos_token_id}
-    model.generation_config = transformers.GenerationConfig(
-        **ends, decoder_start_token_id=own.decoder_start_token_id, pad_token_id=_padding(own, tokenizer)
-    )
-    template = arguments.template or _template(folder, tokenizer)
-    if template == "chat" and not tokenizer.chat_template:
-        raise ConfigError(f"--model-arg template=chat: {name} has no chat template")
-    return Loaded(model, tokenizer, template, _most(model, tokenizer), device)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and telling of what is of no matter, as long as it loads."""
-    talk: Any = required("transformers", EXTRA, "a model").utils.logging
-    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
-    talk.set_verbosity(talk.CRITICAL)
-    talk.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        talk.set_verbosity(level)
-        if bars:
-            talk.enable_progress_bar()
-
-
-def _template(folder: Path, tokenizer: Any) -> Template:
-    """Return how messages are put to a model: its chat template; turns, each with an end, for a model trained on them.
-
-    DialoGPT is one (its configuration says so), and any other model is given the plain text.
-    """
-    if tokenizer.chat_template:
-        return "chat"
-    tasks = _json(folder / "config.json").get("task_specific_params")
-    return "turns" if isinstance(tasks, dict) and "conversational" in tasks else "plain"
-
-
-def _padding(own: Any, tokenizer: Any) -> int:
-    """Return the token that stands where none does; any will do, as one request is worked on at a time."""
-    ends = own.eos_token_id
-    first = ends[0] if isinstance(ends, list) else ends
-    found = (own.pad_token_id, tokenizer.pad_token_id, first, 0)
-    return next(int(token) for token in found if token is not None)
-
-
-def _most(model: Any, tokenizer: Any) -> int | None:
-    """Return the longest that a prompt (with the reply, where one model reads both) may be, None without a bound."""
-    places = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(places, int) and places > 0:
-        return places
-    return int(tokenizer.model_max_length) if tokenizer.model_max_length < UNBOUNDED else None
-
-
 def _ends(loaded: Loaded) -> set[int]:
     ends = loaded.model.generation_config.eos_token_id
     if ends is None:
         ends = loaded.tokenizer.eos_token_id
     return set(ends) if isinstance(ends, list) else {ends} - {None}
-
-
-def prompt_of(name: str, loaded: Loaded, request: ChatRequest) -> list[int]:
-    """Return the tokens of the messages. Raises ModelError if the chat template does not take them."""
-    tokenizer = loaded.tokenizer
-    messages = request_body(request, "")["messages"]
-    if loaded.template == "chat":
-        try:
-            text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        except Exception as error:  # jinja2's, or raised by the template
-            raise ModelError(f"{name}: its chat template does not take the messages ({_line(error)})") from None
-        tokens = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    elif loaded.template == "turns":
-        text = "".join(m["content"] + (tokenizer.eos_token or "") for m in messages)
-        tokens = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    else:
-        tokens = tokenizer("\n\n".join(m["content"] for m in messages), verbose=False)["input_ids"]
-    first = next((t for t in (tokenizer.bos_token_id, tokenizer.eos_token_id) if t is not None), 0)
-    return list(tokens) or [first]
 
 
 def _written(
@@ -300,24 +179,15 @@ def _files(name: str, folder: Path) -> dict[str, str]:
     try:
         return {f.name: fingerprint(f) for f in sorted(folder.iterdir()) if f.suffix in _WHAT_A_MODEL_IS}
     except OSError as error:
-        raise ModelMissing(f"{name}: the files in {folder} cannot be read ({_line(error)})") from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file, an empty one if there is none."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        raise ModelMissing(f"{name}: the files in {folder} cannot be read ({line_of(error)})") from None
 
 
 def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _line(error: object) -> str:
-    return told(str(error or type(error).__name__).encode("utf-8", "replace"))
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _advice(error: Exception) -> str:

@@ -33,6 +33,7 @@ def described(metric: Metric) -> dict[str, Any]:
         "extra": metric.extra or None,
         "model": metric.model or None,
         "wants_model": metric.wants_model,
+        "wants_corpus": metric.wants_corpus,
         "summary": metric.summary,
         "source": metric.source,
     }
@@ -47,7 +48,8 @@ def list_sheet(metrics: Sequence[Metric]) -> Sheet:
     for m in metrics:
         if m.family != family:
             rows.append(family := m.family)
-        needs = f"{', '.join(m.needs)}{' of a set' if m.of == 'set' else ''}"
+        texts = ", ".join((*m.needs, *(["--corpus"] if m.wants_corpus else [])))
+        needs = f"{texts}{' of a set' if m.of == 'set' else ''}"
         model = m.model or ("@…" if m.wants_model else "")
         rows.append((m.name, BETTER[m.better], _range(m), needs, m.extra, numbers[m.source], model))
     notes = [f"{number} {source}" for source, number in numbers.items()]

@@ -252,6 +252,8 @@ def test_a_budget_stops_it_and_a_higher_one_goes_on(folder: Path, generate: Gene
     assert done.returncode == 3
     assert "the same command goes on with the replies that came, with a higher --budget" in done.stderr
     assert len(double.asked()) == before + 5 and not (folder / "texts.csv").exists()
+    looked = generate("--out", "texts.csv", "--dry-run")
+    assert f"up to {SOURCES - 5} calls (5 replies are there already)" in looked.stdout
     assert generate("--out", "texts.csv").returncode == 0
     assert len(double.asked()) == before + SOURCES
 

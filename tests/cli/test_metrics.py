@@ -61,7 +61,7 @@ def test_json_has_means_by_system_and_signatures(folder: Path) -> None:
     assert rouge["failures"] == {"empty text": 1, "no reference": 1}
     assert rouge["signature"].startswith("rouge-1|calibrator:")
     assert "rouge-score:" in rouge["signature"]
-    assert math.isclose(found["metrics"]["entropy-1"]["values"]["two"], math.log(6))  # six words, each once
+    assert math.isclose(found["metrics"]["entropy-1"]["values"]["two"], math.log(7))  # six words and the full stop
 
 
 def test_without_names_all_that_need_no_model_and_what_is_absent_is_told(folder: Path) -> None:
@@ -70,6 +70,14 @@ def test_without_names_all_that_need_no_model_and_what_is_absent_is_told(folder:
     header = rows_of(folder / "texts.metrics.csv")[0]
     assert "metric/flesch-kincaid" in header
     assert not any("rouge" in name for name in header)
+
+
+def test_novelty_is_beside_a_corpus(folder: Path) -> None:
+    (folder / "known.csv").write_text("output\nChildren who play learn to listen.\n", encoding="utf-8")
+    done = command(folder, "metrics", "texts.csv", "-m", "novelty", "--corpus", "known.csv", "-q")
+    assert done.returncode == 0, done.stderr
+    values = [r["metric/novelty"] for r in rows_of(folder / "texts.metrics.csv")]
+    assert values == ["1.0", "1.0", "", "0.0"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +92,8 @@ def test_without_names_all_that_need_no_model_and_what_is_absent_is_told(folder:
         (("texts.csv", "-o", "texts.csv"), "is the file to be measured"),
         (("texts.csv", "-o", "texts.doc"), "unknown kind of file"),
         (("missing.csv",), "there is no such file"),
+        (("texts.csv", "-m", "novelty"), "--corpus FILE"),
+        (("texts.csv", "-m", "novelty", "--corpus", "missing.csv"), "there is no such file"),
         ((), "name a file of texts"),
     ],
 )

@@ -170,6 +170,10 @@ def test_replies_that_are_no_list_are_failures_and_none_is_paid_for_twice(
         ),
         (["--model", "x.json", "--predict", "y.csv"], "x.json: there is no such file"),
         (["--train", "absent.csv"], "absent.csv: there is no such file"),
+        (
+            ["--train", "train.csv", "--objective", "speed"],
+            "--objective: 'speed' is none; one of f1, accuracy, macro_f1",
+        ),
         (["--train", "train.csv", "-c", "svm"], "'svm' is none"),
         (["--train", "train.csv", "-c", "majority", "--save", "k.json"], "--save: it keeps the tfidf classifier"),
         (["--train", "train.csv", "-c", "majority", "--budget", "3calls"], "no classifier asks a model"),

@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnfit
+from calibrator.hub import quiet
 from calibrator.metrics.base import Settings
 from calibrator.metrics.classifier import Preset, classifier_metrics, make, presets
-from calibrator.metrics.neural import quiet
 from calibrator.records import Item
 from tests.metrics import tiny
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnfit
 from calibrator.hub import weights
 from calibrator.metrics.base import Settings, Unscored
 from calibrator.metrics.embeddings import (
-    LEXICAL,
     METRICS,
     MODEL,
     SentenceEncoder,
@@ -31,13 +29,8 @@ from calibrator.metrics.embeddings import (
 from calibrator.records import Item
 from tests.metrics import tiny
 
-BY_NAME = {metric.name: metric for metric in (*METRICS, *LEXICAL)}
+BY_NAME = {metric.name: metric for metric in METRICS}
 ITEMS = [Item(id=str(k), output=text) for k, text in enumerate(tiny.TEXTS)]
-
-
-@dataclass(frozen=True, slots=True)
-class WithCorpus(Settings):
-    corpus: tuple[str, ...] = ()
 
 
 def measure(name: str, given: Sequence[Item], settings: Settings) -> Any:
@@ -146,7 +139,7 @@ def test_diversity_of_a_set_is_that_of_its_outputs(bert: Path) -> None:
 
 def test_semantic_novelty_is_the_distance_to_the_nearest_text_of_the_corpus(bert: Path) -> None:
     corpus = tiny.TEXTS[2:]
-    found = measure("semantic-novelty", ITEMS, WithCorpus(model=str(bert), device="cpu", corpus=corpus))
+    found = measure("semantic-novelty", ITEMS, Settings(model=str(bert), device="cpu", corpus=corpus))
     known = [by_hand(bert, text) for text in corpus]
     wanted = [1 - max(float(by_hand(bert, text) @ other) for other in known) for text in tiny.TEXTS]
     assert found == pytest.approx(wanted, abs=1e-5)
@@ -160,7 +153,7 @@ def test_novelty_is_the_share_of_words_that_the_nearest_text_has_not() -> None:
         Item(id="b", output="it rains"),
         Item(id="c", output="nothing new"),
     ]
-    assert measure("novelty", given, WithCorpus(corpus=corpus)) == pytest.approx((1 - 3 / 5, 0.0, 1.0))
+    assert measure("novelty", given, Settings(corpus=corpus)) == pytest.approx((1 - 3 / 5, 0.0, 1.0))
 
 
 def test_overlap_of_texts_without_words_is_0() -> None:

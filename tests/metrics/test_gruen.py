@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from calibrator.errors import ModelMissing, ModelUnfit
+from calibrator.hub import quiet
 from calibrator.metrics import gruen as g
 from calibrator.metrics.base import Settings, Unscored
-from calibrator.metrics.neural import quiet
 from calibrator.records import Item
 from tests.metrics import tiny
 

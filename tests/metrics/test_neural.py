@@ -9,8 +9,9 @@ import torch
 from transformers.utils import logging
 
 from calibrator.errors import ModelError, ModelMissing, ModelUnfit
+from calibrator.hub import quiet
 from calibrator.metrics.base import Settings
-from calibrator.metrics.neural import batches, load, quiet, shared
+from calibrator.metrics.neural import batches, load, shared
 from tests.metrics import tiny
 
 

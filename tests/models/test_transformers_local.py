@@ -18,7 +18,8 @@ import pytest
 from calibrator.errors import ConfigError, ModelError, ModelMissing
 from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling
 from calibrator.models.names import anchored_name, check_arguments, check_ready, levels, open_model
-from calibrator.models.transformers_local import TransformersModel, has_template
+from calibrator.models.transformers_loading import has_template
+from calibrator.models.transformers_local import TransformersModel
 from calibrator.records import Message
 from tests.models import tiny
 from tests.models.contract import ModelContract, asking
