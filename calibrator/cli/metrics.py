@@ -44,10 +44,11 @@ def metrics(
 ) -> None:
     """Measure texts with classic and neural metrics: a column for each, and a table by system."""
     from calibrator.calibration.config import ColumnNames
-    from calibrator.cli.measuring import measure_file, show_metrics
+    from calibrator.cli.measuring import measure_file, show_metrics, with_corpus
     from calibrator.columns import Wanted
     from calibrator.errors import ConfigError
     from calibrator.metrics.base import Settings
+    from calibrator.metrics.wordnet import nltk_folder
 
     if listed:
         show_metrics(as_json=as_json)
@@ -55,5 +56,7 @@ def metrics(
     if file is None:
         raise ConfigError("name a file of texts, or --list to see the metrics")
     named = ColumnNames.model_validate(o.columns(source, output, reference, None, system, None, None, None))
-    settings = Settings(device=device, batch_size=batch_size)
-    measure_file(file, names, named.over(Wanted()), settings, out=out, encoding=encoding, quiet=quiet, as_json=as_json)
+    settings = Settings(device=device, batch_size=batch_size, download=download, nltk_data=nltk_folder(data_dir))
+    wanted = named.over(Wanted())
+    settings = with_corpus(settings, corpus, wanted, encoding)
+    measure_file(file, names, wanted, settings, out=out, encoding=encoding, quiet=quiet, as_json=as_json)

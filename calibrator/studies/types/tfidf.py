@@ -40,8 +40,8 @@ WANTS = "the classifier tfidf"
 class TfidfLearner:
     """Fits the default classifier; the same `seed` and texts give the same one.
 
-    What is chosen is what has the best figure in cross-validation: `objective`, one of `OBJECTIVES`. For accuracy it pays
-    to name one label and stop, as a second guess costs more than it brings; F1 asks for as many as there are.
+    What is chosen is what has the best figure in cross-validation: `objective`, one of `OBJECTIVES`. For accuracy it
+    may pay to name one label and stop, as an unsure second costs more than it brings; F1 asks for as many as there are.
     """
 
     kinds: tuple[Kind, ...] = KINDS
