@@ -112,8 +112,16 @@ def refine_prompt(
     return (Message("user", _render(f"refine-{move}", aspect, **values)),)
 
 
+def inline(text: str) -> str:
+    """Return a text as it stands inside a sentence: in one line, double quotation marks made single."""
+    return " ".join(defused(text).split()).replace('"', "'")
+
+
 def prompts_digest() -> str:
-    """Return the digest of all templates: with other ones the same run would ask something else."""
+    """Return the digest of the templates of a calibration: with other ones the same run would ask something else.
+
+    Those in folders (`generate/`, `types/`, `assess/`) belong to other work.
+    """
     return digest({p.name: p.read_text(encoding="utf-8") for p in sorted(folder("prompts").glob("*.j2"))})
 
 
@@ -144,14 +152,21 @@ def _plain(step: str) -> str:
     return defused(visible(" ".join(step.split())))
 
 
-def _render(template: str, aspect: Aspect, **values: Any) -> str:
-    """Return a template filled in. Nothing is escaped: a prompt is plain text."""
+def _render(name: str, aspect: Aspect, **values: Any) -> str:
+    return str(template(name).render(aspect=aspect, **values))
+
+
+def template(name: str) -> Any:
+    """Return `prompts/<name>.j2`, a jinja2.Template; a value that it names and is not given is an error.
+
+    Nothing is escaped: a prompt is plain text. The filter `quoted` makes a text material, `inline` puts it into a
+    sentence, `defused` breaks up what a chat template would take for the end of a turn.
+    """
     import jinja2
 
-    loader = jinja2.FileSystemLoader(folder("prompts"))
     environment = jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=False, keep_trailing_newline=True
+        loader=jinja2.FileSystemLoader(folder("prompts")), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
-    environment.filters["quoted"] = quoted
+    environment.filters |= {"quoted": quoted, "defused": defused, "inline": inline}
     environment.globals["number"] = _number
-    return environment.get_template(f"{template}.j2").render(aspect=aspect, **values)
+    return environment.get_template(f"{name}.j2")

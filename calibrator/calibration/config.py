@@ -76,8 +76,8 @@ class RunConfig(BaseModel):
     the best baseline on dev, `map` what kind of score map it is given (see `stats.mapping`). `force` lets data pass in
     which the audit found grave faults. `score_mode` says how a score is got from replies (see `judges.modes`),
     `optimizer` searches for the rubric in place of our own search (see `calibration.optimizers`) within the judgments
-    and proposals that ours would take at most, `model_arg` what the engine of vllm-local/ is told. The rest of
-    `ACCESS`, and `cache`, change what a run costs and how long it takes, and not what it finds.
+    and proposals that ours would take at most, `model_arg` what a model of vllm-local/ or transformers/ is told. The
+    rest of `ACCESS`, and `cache`, change what a run costs and how long it takes, and not what it finds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

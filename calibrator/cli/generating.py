@@ -17,8 +17,8 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 
 from calibrator.catalog import open_source
 from calibrator.cli.generating_request import Request, check
+from calibrator.cli.keeping import KEPT, kept_until_done, told_spent
 from calibrator.cli.options import INTERRUPTED
-from calibrator.cli.scoring import KEPT, _kept, _told
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.generators.design import Asked, asked_for, balanced, named_attributes, named_type
 from calibrator.generators.examples import nearest, read_examples
@@ -66,7 +66,7 @@ def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> Non
         return
     bar = _bar(console, quiet or as_json)
     try:
-        with _kept(part):
+        with kept_until_done(part):
             journal = part.journal()
             tasks = _planned(console, request, prepared, access, journal)
             count = _counting(bar, tasks)
@@ -89,7 +89,7 @@ def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> Non
         print(json.dumps(_summary(request, prepared, outcome), ensure_ascii=False, indent=1))
         return
     for name, sums in spent.items():
-        say(console, f"model     {name}: {_told(sums)}")
+        say(console, f"model     {name}: {told_spent(sums)}")
     say(console, _came(request.out, outcome, prepared.wording.words))
 
 

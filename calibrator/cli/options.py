@@ -63,7 +63,7 @@ Batch = Annotated[
 ModelArg = Annotated[
     list[str] | None,
     typer.Option(
-        "--model-arg", help="For the engine of vllm-local/, key=value; may be repeated.", rich_help_panel=MODELS
+        "--model-arg", help="For vllm-local/ and transformers/, key=value; may be repeated.", rich_help_panel=MODELS
     ),
 ]
 Cache = Annotated[

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from calibrator.cli.keeping import KEPT, kept_until_done, told_spent
 from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Wanted
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
@@ -22,12 +22,9 @@ from calibrator.judges.scoring import score_file, scored_path
 from calibrator.models.build import Access
 from calibrator.models.prices import Price, price_for
 from calibrator.models.rate import LETTERS_A_TOKEN
-from calibrator.models.recorded import Spent
 from calibrator.records import Failure, Usage, Verdict
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.store import Run
-
-KEPT = "nothing is lost: the same command goes on with the replies that came"
 
 
 def score_with(
@@ -66,14 +63,14 @@ def score_with(
         raise ConfigError(f"{rubric} asks no model; leave out what says how one is asked (--budget, --concurrency, …)")
     try:
         with (
-            _kept(part) if asked else nullcontext() as kept,
+            kept_until_done(part) if asked else nullcontext() as kept,
             load_judge(rubric, model=model, access=access, told=count, part=kept, news=news) as judge,
             bar,
         ):
             if model and asked and model != asked[0].model:
                 tell_aside([f"the figures of {judge.aspect.ref} were measured with {asked[0].model}, not {model}"])
             scored = score_file(file, judge, wanted, out=out, column=column, encoding=encoding, rows=begin)
-            used = [f"model     {name}: {_told(spent)}" for name, spent in judge.spent.items()]
+            used = [f"model     {name}: {told_spent(spent)}" for name, spent in judge.spent.items()]
     except KeyboardInterrupt:
         print(f"\nStopped; {KEPT}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -105,33 +102,7 @@ def _plan(frozen: FrozenJudge, instead: str | None, rows: int, said: Price | Non
     return lines
 
 
-@contextmanager
-def _kept(part: Run) -> Iterator[Run]:
-    """Hold the folder of a file that is being scored; what it was made for is removed when that is done.
-
-    After an error it stays, if there is a reply in it.
-    """
-    files = [part.journal().path, part.folder / "calls"]
-    try:
-        with part.held():
-            yield part
-            for path in files:
-                path.unlink(missing_ok=True)
-    finally:
-        if not any(path.exists() and path.stat().st_size for path in files):
-            with suppress(OSError):  # something else lies in it, and is not ours
-                files[0].unlink(missing_ok=True)
-                part.folder.rmdir()
-
-
 def _bar(console: Console, quiet: bool) -> Progress:
     columns = (TextColumn("scoring"), MofNCompleteColumn(), TextColumn("{task.fields[failures]} failures"))
     hidden = quiet or not console.is_terminal
     return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
-
-
-def _told(spent: Spent) -> str:
-    """Return what a model was used for, in words."""
-    cost = "price not known" if spent.cost is None else f"{spent.cost:.4f} US dollars"
-    tokens = f"{spent.prompt:,} prompt tokens, {spent.completion:,} written"
-    return f"{spent.replies:,} replies, {spent.calls:,} calls made; {tokens}; {cost}"

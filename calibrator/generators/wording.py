@@ -1,4 +1,4 @@
-"""Prompts that ask for a text: `prompts/generate-<method>.j2`, filled in from a scheme.
+"""Prompts that ask for a text: `prompts/generate/<method>.j2`, filled in from a scheme.
 
 Sources and examples are quoted as material (see `calibrator.prompts`). In the two forms that follow a published prompt,
 vanilla and typed, the source stands as in the original: as the user's message, or inside the sentence; what a chat
@@ -10,13 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from calibrator.generators.design import Asked
 from calibrator.generators.scheme import Method, Scheme
-from calibrator.prompts import defused, quoted
+from calibrator.prompts import template
 from calibrator.records import Message
-from calibrator.resources import folder
 
 Form = Literal["chat", "plain"]
 
@@ -41,7 +40,7 @@ class Wording:
     def __init__(self, scheme: Scheme, method: Method, form: Form = "chat", words: int | None = None) -> None:
         self.scheme, self.method, self.form, self.words = scheme, method, form, words
         self._turn = secrets.token_hex(16)  # no text can hold it, so that none can begin another message
-        self._template = _template(f"generate-{method}.j2")
+        self._template = template(f"generate/{method}")
 
     def messages(self, source: str, asked: Asked, examples: Sequence[Example] = ()) -> tuple[Message, ...]:
         """Return the messages that ask for one text in answer to `source`."""
@@ -61,22 +60,3 @@ class Wording:
         if found:
             return Message("system", first.strip()), Message("user", second.strip())
         return (Message("user", first.rstrip() + ("" if self.form == "plain" else "\n")),)
-
-
-def inline(text: str) -> str:
-    """Return a text as it stands inside a sentence: in one line, double quotation marks made single."""
-    return " ".join(defused(text).split()).replace('"', "'")
-
-
-def _template(name: str) -> Any:
-    """Return a template. Nothing is escaped: a prompt is plain text."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("prompts")),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"quoted": quoted, "defused": defused, "inline": inline}
-    return environment.get_template(name)

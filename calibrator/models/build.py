@@ -35,7 +35,8 @@ class Access:
     `width` is the most requests that may be in flight (None: what suits the model, found by trying), `cap` the budget
     (None: no cap), `cache` the folder of stored replies (None: no cache), `rpm` and `tpm` the requests and tokens that
     may be sent in a minute, `deadline` the seconds that a request may take. `price` is what the models cost, whatever a
-    table says; `arguments` go to the engine of a vllm-local/ model; `batch` asks OpenAI's models through its Batch API.
+    table says; `arguments` go to a model in this process (vllm-local/, transformers/); `batch` asks OpenAI's
+    models through its Batch API.
     `first` is the first pause, in seconds, before a request is sent again; `patience` the seconds of nothing but
     faults after which a server is taken for gone.
     """

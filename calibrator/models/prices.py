@@ -15,7 +15,7 @@ from calibrator.errors import ConfigError
 from calibrator.records import Usage
 
 TABLE = "model_prices_and_context_window_backup.json"
-_FREE, _UNKNOWN = ("local", "vllm-local", "replay"), ("vllm",)
+_FREE, _UNKNOWN = ("local", "vllm-local", "transformers", "replay"), ("vllm",)
 _MILLION = 1_000_000
 _NUMBER = r"\s*([0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+)\s*"
 

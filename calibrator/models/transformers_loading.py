@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +49,7 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
     torch: Any = required("torch", EXTRA, name)
     transformers: Any = required("transformers", EXTRA, name)
     device = device_of(arguments.device)
-    with loading(name), _quiet():
+    with loading(name):
         # Nothing is looked up: `folder` is on this machine, and code of the repository's own is never run.
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
@@ -61,7 +58,7 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
         model = kind.from_pretrained(folder, local_files_only=True, dtype=dtype)
     if arguments.adapter:
         peft: Any = required("peft", "lora", f"{name} with an adapter")
-        with loading(f"the adapter {arguments.adapter}"), _quiet():
+        with loading(f"the adapter {arguments.adapter}"):
             model = peft.PeftModel.from_pretrained(model, arguments.adapter, local_files_only=True).merge_and_unload()
     model = model.to(device).eval()
     own = model.generation_config
@@ -73,23 +70,6 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
     if template == "chat" and not tokenizer.chat_template:
         raise ConfigError(f"--model-arg template=chat: {name} has no chat template")
     return Loaded(model, tokenizer, template, _most(model, tokenizer), device)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and telling of what is of no matter, as long as it loads."""
-    talk: Any = required("transformers", EXTRA, "a model").utils.logging
-    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
-    talk.set_verbosity(talk.CRITICAL)
-    talk.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        talk.set_verbosity(level)
-        if bars:
-            talk.enable_progress_bar()
 
 
 def _template(folder: Path, tokenizer: Any) -> Template:

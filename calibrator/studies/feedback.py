@@ -3,7 +3,7 @@
 Jones et al. (2024, "A Multi-Aspect Framework for Counter Narrative Evaluation using Large Language Models", appendix C)
 let a model describe each point of an aspect's scale once, and then ask for a score with an explanation, aspect by
 aspect. The order is theirs (the score first, so that an explanation which is cut off costs no score); the prompts are
-ours, `prompts/score-rubric.j2` and `prompts/assess.j2`.
+ours, `prompts/assess/score-rubric.j2` and `prompts/assess/assess.j2`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from calibrator.aspects import Aspect, Scale
 from calibrator.judges.parsing import NoScore, read_score
 from calibrator.models.base import ChatReply, ChatRequest, Sampling
 from calibrator.models.client import Client
-from calibrator.prompts import defused, item_texts, quoted
+from calibrator.prompts import defused, item_texts, template
 from calibrator.records import Failure, Item, Judgment, Message, NoRubric, Verdict
-from calibrator.resources import folder
 from calibrator.texts import unusable, visible
 
 MODE = "score and feedback"
@@ -82,7 +81,7 @@ class FeedbackJudge:
     def request(self, item: Item) -> ChatRequest:
         """Return what is asked of an item."""
         texts = item_texts(item)
-        shown = _template("assess.j2").render(
+        shown = template("assess/assess").render(
             aspect=self.aspect,
             anchors=[(point, _plain(meaning)) for point, meaning in sorted(self.aspect.anchors.items())],
             texts=[(role, texts.get(role, "")) for role in self._roles],
@@ -129,7 +128,7 @@ def score_rubric(client: Client, aspect: Aspect, roles: Sequence[str], max_token
     if len(points) > MOST_POINTS:
         return NoRubric(f"a scale of {len(points)} points is not described point by point")
     names = [f"{p:g}" for p in points]
-    shown = _template("score-rubric.j2").render(aspect=aspect, points=names, roles=roles)
+    shown = template("assess/score-rubric").render(aspect=aspect, points=names, roles=roles)
     schema = json.dumps(
         {
             "type": "object",
@@ -216,18 +215,3 @@ def _lines(text: str) -> dict[str, str]:
 def _plain(text: str) -> str:
     """Return a text in one line: what a model wrote may not lay out a prompt or a terminal."""
     return defused(visible(" ".join(text.split())))
-
-
-def _template(name: str) -> Any:
-    """Return a template. Nothing is escaped: a prompt is plain text."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("prompts")),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    environment.filters["quoted"] = quoted
-    environment.globals["number"] = lambda value: f"{value:.3g}"
-    return environment.get_template(name)

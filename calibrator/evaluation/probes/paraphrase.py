@@ -14,9 +14,8 @@ from calibrator.evaluation.probes.base import Finding, Line, Subject, beside
 from calibrator.evaluation.probes.variant import Variant
 from calibrator.models.base import ChatReply, ChatRequest, Sampling
 from calibrator.models.client import Client
-from calibrator.prompts import Part, Prompt, defused
+from calibrator.prompts import Part, Prompt, defused, template
 from calibrator.records import Message, NoRubric
-from calibrator.resources import folder
 from calibrator.texts import normalise, visible
 
 TEMPERATURE, MAX_TOKENS = 0.7, 1024  # so that two paraphrases differ
@@ -117,12 +116,4 @@ def reworded(prompt: Prompt, lines: Sequence[str], wording: Sequence[str]) -> Pr
 
 def _message(aspect: Aspect, lines: Sequence[str]) -> Message:
     """Return the message that asks for other words, `prompts/paraphrase.j2`."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("prompts")),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    return Message("user", environment.get_template("paraphrase.j2").render(aspect=aspect, lines=list(lines)))
+    return Message("user", template("paraphrase").render(aspect=aspect, lines=list(lines)))

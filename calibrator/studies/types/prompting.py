@@ -6,27 +6,20 @@ import json
 import secrets
 from typing import Any
 
-from calibrator.prompts import Part, Prompt
-from calibrator.resources import folder
+from calibrator.prompts import Part, Prompt, template
 from calibrator.studies.types.scheme import Scheme
 
 ROLE = "text"
 
 
-def list_prompt(scheme: Scheme, template: str = "types") -> Prompt:
+def list_prompt(scheme: Scheme, form: str = "list") -> Prompt:
     """Return the prompt that asks which labels of a scheme a text bears: what they are, then the text, then a list.
 
-    The structure is that of CrowdCounter's (Saha et al. 2024, table 14, CS-Type); the words are in `prompts/types.j2`.
-    `template` "types-short" is the form for models that are fine-tuned on it, whose inputs are short.
+    The structure is that of CrowdCounter's (Saha et al. 2024, table 14, CS-Type); the words are in `prompts/types/`.
+    `form` "short" is the one for models that are fine-tuned on it, whose inputs are short.
     """
-    import jinja2
-
     mark = secrets.token_hex(16)  # no scheme can hold it, so that none can make a place for a text
-    loader = jinja2.FileSystemLoader(folder("prompts"))
-    made = jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=False, keep_trailing_newline=True
-    )
-    shown = made.get_template(f"{template}.j2").render(scheme=scheme, slot=mark)
+    shown = template(f"types/{form}").render(scheme=scheme, slot=mark)
     before, after = shown.rstrip("\n").split(mark)
     return Prompt((Part(before), Part(slot=ROLE), Part(after)) if after else (Part(before), Part(slot=ROLE)))
 

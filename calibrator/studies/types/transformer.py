@@ -7,8 +7,7 @@ decoder (Flan-T5) is taught to answer the list prompt. Both choose their epoch o
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +59,7 @@ class TransformerLearner:
         with loading(self.model):
             config = transformers.AutoConfig.from_pretrained(folder)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        with seeded(torch, self.seed), loading(self.model), _quietly(transformers):  # a new head is drawn
+        with seeded(torch, self.seed), loading(self.model):  # a new head is drawn
             if config.is_encoder_decoder:
                 loaded = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).float()
             else:
@@ -137,7 +136,7 @@ class ListWriter:
     def __init__(self, name: str, scheme: Scheme, model: Any, tokenizer: Any, device: str, recipe: Recipe) -> None:
         self.id, self._scheme, self._recipe = name, scheme, recipe
         self._model, self._tokenizer, self._device = model, tokenizer, device
-        self._prompt = list_prompt(scheme, "types-short")
+        self._prompt = list_prompt(scheme, "short")
         self.trained: Trained | None = None
 
     def predict(self, examples: Sequence[Example], tick: Tick = ignored) -> tuple[Answer, ...]:
@@ -197,21 +196,6 @@ def _with_head(transformers: Any, folder: Any, tokenizer: Any, labels: int) -> A
             raise ModelError(f"{folder}: its tokenizer has nothing to fill up short texts with")
     model.config.pad_token_id = tokenizer.pad_token_id
     return model
-
-
-@contextlib.contextmanager
-def _quietly(transformers: Any) -> Iterator[None]:
-    """Keep back what the library says of a head that is new, which is as it should be, and its bars."""
-    log = transformers.utils.logging
-    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(before)
-        if bars:
-            log.enable_progress_bar()
 
 
 def _encoded(tokenizer: Any, texts: Sequence[str], length: int) -> Any:

@@ -84,8 +84,8 @@ def test_a_model_that_cannot_be_asked_is_an_error_and_no_failure(portal: Portal)
 
 def test_the_prompt_of_every_shipped_scheme_is_whole() -> None:
     for name in shipped():
-        for template in ("types", "types-short"):
-            shown = list_prompt(find_scheme(name), template).shown({ROLE: "THE TEXT"})
+        for form in ("list", "short"):
+            shown = list_prompt(find_scheme(name), form).shown({ROLE: "THE TEXT"})
             assert shown.count("THE TEXT") == 1 and "{{" not in shown and "{%" not in shown
             assert all(label.name in shown and label.definition in shown for label in find_scheme(name).labels)
 
