@@ -269,6 +269,7 @@ def _show_plan(work: Work, access: Access, connections: Connections, console: An
         split = prepared.split
         sizes = f"train {len(split.train)} / dev {len(split.dev)} / test {len(split.test)} (sealed), seed {split.seed}"
         say(console, f"data      {prepared.dataset.name}: {len(prepared.dataset.items)} rated items; {sizes}")
+        say(console, f"columns   {prepared.dataset.mapped.described()}")
         for warning in prepared.warnings:
             say(console, f"warning   {warning}", "yellow")
         asked = calls(part.names, config, prepared, connections, mapped=work.wishes.map != "identity")

@@ -14,7 +14,7 @@ from calibrator.cli.options import INTERRUPTED
 from calibrator.columns import Mapped, Wanted, map_columns
 from calibrator.dataset import plain_items
 from calibrator.errors import ConfigError, DataError, ModelMissing
-from calibrator.metrics.base import Settings, Unscored
+from calibrator.metrics.base import Role, Settings, Unscored
 from calibrator.metrics.measure import Measured, Ready, check_texts, make_ready, measured, sets_of
 from calibrator.metrics.named import Asked, parse_metrics, usual
 from calibrator.metrics.registry import all_metrics
@@ -24,6 +24,7 @@ from calibrator.report.metrics import described, list_sheet, measured_json, meas
 from calibrator.report.sheet import show_sheet
 from calibrator.tables import Table, kind_of, read_table, write_table
 
+ROLES: tuple[Role, ...] = ("output", "source", "reference")
 PREFIX = "metric/"  # of the new columns: `recorded:metric/<name>` is then a judge
 
 
@@ -35,32 +36,39 @@ def show_metrics(*, as_json: bool) -> None:
         show_sheet(make_console(), list_sheet(all_metrics()))
 
 
+def result_of(file: Path, out: Path | None, *, overwrite: bool) -> Path:
+    """Return where the measured form of a file goes. Raises ConfigError if that is taken, DataError for its format."""
+    target = out or file.with_name(f"{file.stem}.metrics{file.suffix}")
+    if target.resolve() == file.resolve():
+        raise ConfigError(f"--out: {target} is the file to be measured; give another name")
+    kind_of(target)
+    if target.exists() and (target.is_dir() or not overwrite):
+        raise ConfigError(f"{target} is there already; name another file (--out), or replace it (--overwrite)")
+    return target
+
+
 def measure_file(
     file: Path,
     names: str | None,
     wanted: Wanted,
     settings: Settings,
+    target: Path,
     *,
-    out: Path | None,
     encoding: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Measure every row of a file and write it with a column for each metric; sets are printed. Ctrl-C exits with 130.
+    """Measure every row of a file and write it to `target` with a column for each metric of texts; print the tables.
 
-    Raises ConfigError for an unknown metric or one that needs a text the file has not, DataError for a file that cannot
-    be read, ModelMissing, with the command that provides it, for what is absent.
+    Ctrl-C exits with 130. Raises ConfigError for an unknown metric or one that needs a text the file has not, DataError
+    for a file that cannot be read, ModelMissing, with the command that provides it, for what is absent.
     """
-    target = out or file.with_name(f"{file.stem}.metrics{file.suffix}")
-    if target.resolve() == file.resolve():
-        raise ConfigError(f"--out: {target} is the file to be measured; give another name")
-    kind_of(target)  # before the work, not after it
     table = read_table(file, encoding)
     if not table.rows:
         raise DataError("the file has a header but no rows", file=file)
     mapped = map_columns(table, wanted, None)
     items = plain_items(table, mapped)
-    asked, ready = _ready(names, mapped, replace(settings, tell=_tell))
+    asked, ready = _ready(names, mapped, table.columns, replace(settings, tell=_tell))
     _check_free(table, file, asked)
     console = make_console(quiet or as_json)
     say(console, f"data      {file.name}: {len(items)} rows; {mapped.described()}")
@@ -88,17 +96,27 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _ready(names: str | None, mapped: Mapped, settings: Settings) -> tuple[tuple[Asked, ...], tuple[Ready, ...]]:
+def _ready(
+    names: str | None, mapped: Mapped, columns: Sequence[str], settings: Settings
+) -> tuple[tuple[Asked, ...], tuple[Ready, ...]]:
     """Return the metrics, made; those that nobody named are left out, with a word, where something is absent."""
-    there = [role for role in ("output", "source", "reference") if getattr(mapped, role)]
+    there: list[Role] = [role for role in ROLES if getattr(mapped, role)]
     if names is not None:
         asked = parse_metrics(names)
-        check_texts(asked, there)
-        return asked, make_ready(asked, settings)
+        check_texts(asked, there, columns)
+        try:
+            return asked, make_ready(asked, settings)
+        except ModelMissing as error:
+            fetch = "; or let this command fetch it: --download" if "hf download" in str(error) else ""
+            raise ModelMissing(f"{error}{fetch}") from None
     had: list[Asked] = []
     ready: list[Ready] = []
     lacking: dict[str, list[str]] = {}
-    for group in _together(usual([role for role in ("output", "source", "reference") if role in there])):
+    for role in (role for role in ROLES if role not in there):
+        if without := [str(a) for a in usual(ROLES) if role in a.metric.needs]:
+            why = f"no column looks like the {role}; name it: --{role} (columns: {', '.join(columns)})"
+            lacking[why] = without
+    for group in _together(usual(there)):
         try:
             ready += make_ready(group, settings)
             had += group

@@ -37,6 +37,7 @@ def metrics(
     download: Annotated[
         bool, typer.Option("--download", help="Fetch weights that are not on this machine from the Hugging Face hub.")
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the result if it is there.")] = False,
     device: Annotated[str, typer.Option(help="Where neural metrics run: auto, cpu, cuda, cuda:1, mps.")] = "auto",
     batch_size: Annotated[int, typer.Option(min=0, help="Texts at a time of a neural metric; 0: its own.")] = 0,
     quiet: o.Quiet = False,
@@ -44,7 +45,7 @@ def metrics(
 ) -> None:
     """Measure texts with classic and neural metrics: a column for each, and a table by system."""
     from calibrator.calibration.config import ColumnNames
-    from calibrator.cli.measuring import measure_file, show_metrics, with_corpus
+    from calibrator.cli.measuring import measure_file, result_of, show_metrics, with_corpus
     from calibrator.columns import Wanted
     from calibrator.errors import ConfigError
     from calibrator.metrics.base import Settings
@@ -58,5 +59,6 @@ def metrics(
     named = ColumnNames.model_validate(o.columns(source, output, reference, None, system, None, None, None))
     settings = Settings(device=device, batch_size=batch_size, download=download, nltk_data=nltk_folder(data_dir))
     wanted = named.over(Wanted())
+    place = result_of(file, out, overwrite=overwrite)
     settings = with_corpus(settings, corpus, wanted, encoding)
-    measure_file(file, names, wanted, settings, out=out, encoding=encoding, quiet=quiet, as_json=as_json)
+    measure_file(file, names, wanted, settings, place, encoding=encoding, quiet=quiet, as_json=as_json)

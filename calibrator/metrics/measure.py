@@ -98,12 +98,13 @@ def sets_of(items: Sequence[Item]) -> dict[str, tuple[Item, ...]]:
     return found
 
 
-def check_texts(asked: Iterable[Asked], there: Sequence[str]) -> None:
-    """Raise ConfigError if a metric needs a text that the data has no column for."""
+def check_texts(asked: Iterable[Asked], there: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise ConfigError, which lists the columns, if a metric needs a text that the data has no column for."""
     for one in asked:
-        lacking = [role for role in one.metric.needs if role not in there]
-        if lacking:
-            raise ConfigError(f"{one} needs the {lacking[0]}, and no column looks like it; name it: --{lacking[0]}")
+        for role in one.metric.needs:
+            if role not in there:
+                problem = f"{one} needs the {role}, and no column looks like it; name it: --{role}"
+                raise ConfigError(f"{problem} (columns: {', '.join(columns)})")
 
 
 def lacking(metric: Metric, item: Item) -> str | None:

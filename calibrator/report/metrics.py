@@ -16,7 +16,6 @@ from calibrator.records import Item
 from calibrator.report.sheet import Column, Sheet
 
 BETTER = {"higher": "↑", "lower": "↓", "neither": ""}
-MOST_SYSTEMS = 12  # with a column each
 
 
 def described(metric: Metric) -> dict[str, Any]:
@@ -59,32 +58,47 @@ def list_sheet(metrics: Sequence[Metric]) -> Sheet:
 
 
 def measured_sheets(asked: Sequence[Asked], items: Sequence[Item], found: Measured) -> list[Sheet]:
-    """Return a table of means by system for metrics of items, and one of figures for metrics of sets."""
-    sets = sets_of(items)
-    labels = [name for name in sets if name != ALL] if len(sets) - 1 <= MOST_SYSTEMS else []
-    systems = tuple(Column(name, "mean of a system") for name in labels)
+    """Return a table of metrics of texts, one of metrics of sets and, with systems, one with a row for each."""
+    of_items = [one for one in asked if str(one) in found.items]
+    of_sets = [one for one in asked if str(one) in found.sets]
     sheets = []
-    if found.items:
-        rows = []
-        for one in asked:
-            if str(one) in found.items:
-                means = {label: _mean(values) for label, values in _by_set(items, found.items[str(one)]).items()}
-                n, mean, sd = means[ALL]
-                cells = (f"{one} {BETTER[one.metric.better]}".strip(), str(n), _cell(mean), _cell(sd))
-                rows.append((*cells, *(_cell(means[label][1]) for label in labels)))
+    if of_items:
         head = (Column("metric", right=False), Column("n"), Column("mean"), Column("SD"))
-        sheets.append(Sheet("texts", (*head, *systems), tuple(rows), notes=_failures(found)))
-    if found.sets:
-        first = (Column("metric", right=False), Column("all"))
-        named = tuple(Column(name, "a system") for name in labels)
-        rows_of_sets = tuple(
-            (f"{one} {BETTER[one.metric.better]}".strip(), *(_shown(found.sets[str(one)][k]) for k in (ALL, *labels)))
-            for one in asked
-            if str(one) in found.sets
-        )
-        notes = ("figures of a set depend on how many texts it has",) if labels else ()
-        sheets.append(Sheet("sets of texts", (*first, *named), rows_of_sets, notes=notes))
+        rows = []
+        for one in of_items:
+            n, mean, sd = _mean(found.items[str(one)])
+            rows.append((_named(one), str(n), _cell(mean), _cell(sd)))
+        sheets.append(Sheet("texts", head, tuple(rows), notes=_failures(found)))
+    if of_sets:
+        head_of_sets = (Column("metric", right=False), Column("all texts"))
+        sets = tuple((_named(one), _shown(found.sets[str(one)][ALL])) for one in of_sets)
+        notes = ("figures of a set depend on how many texts it has",)
+        sheets.append(Sheet("sets of texts", head_of_sets, sets, notes=notes))
+    if len(systems := sets_of(items)) > 1:
+        sheets.append(_by_system(of_items, of_sets, items, found, {k: len(v) for k, v in systems.items() if k != ALL}))
     return sheets
+
+
+def _by_system(
+    of_items: Sequence[Asked],
+    of_sets: Sequence[Asked],
+    items: Sequence[Item],
+    found: Measured,
+    systems: Mapping[str, int],
+) -> Sheet:
+    """Return the means of each system, and its figures as a set, a row for each."""
+    means = {str(one): _by_set(items, found.items[str(one)]) for one in of_items}
+    rows = []
+    for name, count in systems.items():
+        cells = [_cell(_mean(means[str(one)][name])[1]) for one in of_items]
+        cells += [_shown(found.sets[str(one)][name]) for one in of_sets]
+        rows.append((name, str(count), *cells))
+    head = (Column("system", right=False), Column("texts"), *(Column(_named(one)) for one in (*of_items, *of_sets)))
+    return Sheet("systems: means of their texts, and figures of their sets", head, tuple(rows))
+
+
+def _named(one: Asked) -> str:
+    return f"{one} {BETTER[one.metric.better]}".strip()
 
 
 def measured_json(asked: Sequence[Asked], items: Sequence[Item], found: Measured, out: str) -> dict[str, Any]:

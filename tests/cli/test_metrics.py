@@ -87,7 +87,7 @@ def test_novelty_is_beside_a_corpus(folder: Path) -> None:
         (("texts.csv", "-m", "rouge-l", "--reference", "none"), "rouge-l needs the reference"),
         (
             ("texts.csv", "-m", "bertscore@nowhere/at-all"),
-            "nowhere/at-all is not on this machine; it comes with: hf download",
+            "hf download nowhere/at-all (or name a folder); or let this command fetch it: --download",
         ),
         (("texts.csv", "-o", "texts.csv"), "is the file to be measured"),
         (("texts.csv", "-o", "texts.doc"), "unknown kind of file"),
@@ -105,13 +105,24 @@ def test_what_cannot_be_is_said_in_one_line(folder: Path, arguments: tuple[str, 
     assert not (folder / "texts.metrics.csv").exists()
 
 
-def test_a_second_time_on_its_own_result_is_refused_and_nothing_is_lost(folder: Path) -> None:
+def test_a_second_time_is_refused_unless_it_is_said_and_nothing_is_lost(folder: Path) -> None:
     command(folder, "metrics", "texts.csv", "-m", "rouge-l", "-q")
     before = (folder / "texts.metrics.csv").read_bytes()
-    done = command(folder, "metrics", "texts.metrics.csv", "-m", "rouge-l")
-    assert done.returncode == 2
-    assert "has a column 'metric/rouge-l' already" in done.stderr
+    again = command(folder, "metrics", "texts.csv", "-m", "rouge-1")
+    assert again.returncode == 2
+    assert "texts.metrics.csv is there already; name another file (--out), or replace it (--overwrite)" in again.stderr
+    own = command(folder, "metrics", "texts.metrics.csv", "-m", "rouge-l")
+    assert own.returncode == 2
+    assert "has a column 'metric/rouge-l' already" in own.stderr
     assert (folder / "texts.metrics.csv").read_bytes() == before
+    assert command(folder, "metrics", "texts.csv", "-m", "rouge-1", "--overwrite", "-q").returncode == 0
+    assert "metric/rouge-1" in rows_of(folder / "texts.metrics.csv")[0]
+
+
+def test_what_a_reference_would_allow_is_told(folder: Path) -> None:
+    done = command(folder, "metrics", "texts.csv", "--reference", "none", "-q")
+    assert "no column looks like the reference; name it: --reference (columns: input, output" in done.stderr
+    assert "rouge-l" in done.stderr
 
 
 def test_the_list_names_families_models_and_sources(folder: Path) -> None:

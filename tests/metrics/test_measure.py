@@ -101,5 +101,5 @@ def test_a_set_with_nothing_to_measure_is_unscored() -> None:
 
 
 def test_a_text_that_the_data_has_not_is_asked_for() -> None:
-    with pytest.raises(ConfigError, match=r"letters needs the reference, .*: --reference"):
-        check_texts([Asked(metric("letters", ("output", "reference")))], ["output", "source"])
+    with pytest.raises(ConfigError, match=r"letters needs the reference, .*: --reference \(columns: reply, post\)"):
+        check_texts([Asked(metric("letters", ("output", "reference")))], ["output", "source"], ["reply", "post"])
