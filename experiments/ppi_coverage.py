@@ -1,6 +1,6 @@
 """Do prediction-powered 95 % intervals hold the truth in 95 of 100 samples, and how much narrower are they?
 
-    python experiments/ppi_coverage.py [--repeats 500] [--only mean,real,difference,figure] [--seed 0]
+    python experiments/ppi_coverage.py [--repeats 500] [--only mean,real,difference,figure,macro] [--seed 0]
 
 Every part draws samples from a population whose truth is known, and counts the intervals that hold it:
 
@@ -9,12 +9,15 @@ Every part draws samples from a population whose truth is known, and counts the 
   judges whose latent correlation with the ratings is 0, 0.3, 0.6 and 0.9, with and without one point too much;
 - real: the 360 items of Topical-Chat are the population, with the judges recorded for them; drawn with replacement;
 - difference: the same for two of its systems, sources drawn, paired by source;
-- figure: macro-F1 of a classifier of three classes and a rank correlation, by `powered_statistic`.
+- figure: a rank correlation, by `powered_statistic`;
+- macro: macro-F1 of human labels against those intended, by `powered_statistic` with and without its smoothing, over
+  six populations (two, three or six classes, even or not, followed often or seldom, a judge that errs one way) on which
+  the smoothing was chosen, and two on which it was not (a judge that believes what was intended, four classes).
 
 Four intervals stand beside each other: the classical one (Student's t, labelled items only), the original PPI (weight
 1) and PPI++ as published (normal quantiles), and `powered_mean` as it is by default. What that is was chosen by the
 part `mean` alone. The standard error of a coverage of 95 % over 500 samples is one point; `real` and `difference` draw
-half as many, `figure` a fifth. Prints Markdown tables.
+half as many, `figure` and `macro` a fifth. Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ import argparse
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,22 +191,8 @@ def _differences(
         yield {CLASSICAL: (p.classical_low, p.classical_high), OURS: (p.low, p.high)}, truth
 
 
-def macro_f1(labels: Array, answers: Array) -> float:
-    """Return the mean F1 over three classes, one that is nowhere counting 0."""
-    both = [(labels == k, answers == k) for k in range(3)]
-    sums = [(a.sum() + b.sum(), 2 * (a & b).sum()) for a, b in both]
-    return float(np.mean([hits / total if total else 0.0 for total, hits in sums]))
-
-
 def rank(ratings: Array, metric: Array) -> float:
     return float(spearman(ratings, metric))
-
-
-def classes(size: int, right: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Return true classes, a judge's (right so often, else by lot), and those of the classifier that is examined."""
-    true = rng.choice(3, p=(0.5, 0.3, 0.2), size=size)
-    judged, found = (np.where(rng.random(size) < p, true, rng.integers(3, size=size)) for p in (right, 0.7))
-    return true.astype(float), judged.astype(float), found.astype(float)
 
 
 def ranks(size: int, correlation: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
@@ -212,38 +203,105 @@ def ranks(size: int, correlation: float, rng: np.random.Generator) -> tuple[Arra
 
 
 def figure(repeats: int, seed: int) -> None:
-    """Print the coverage of figures that are no means."""
+    """Print the coverage of a rank correlation."""
     print("\n| figure | judge | labels | coverage: classical | ours | width | weight |\n|" + "---|" * 7)
-    kinds: tuple[tuple[str, Callable[..., float], Callable[..., tuple[Array, Array, Array]]], ...] = (
-        ("macro-F1", macro_f1, classes),
-        ("Spearman", rank, ranks),
-    )
-    for (name, statistic, draw), quality, size in itertools.product(kinds, (0.6, 0.9), (25, 50, 100)):
-        whole = draw(POPULATION, quality, np.random.default_rng(seed + 1))
-        truth = statistic(whole[0], whole[2])
+    for quality, size in itertools.product((0.6, 0.9), (25, 50, 100)):
+        whole = ranks(POPULATION, quality, np.random.default_rng(seed + 1))
+        truth = rank(whole[0], whole[2])
         rng = np.random.default_rng([seed, size, int(10 * quality)])
-        powered: list[Powered] = []
-        for _ in range(repeats):
-            human, judged, beside = draw(size + OTHERS, quality, rng)
-            own, others = [beside[:size]], [beside[size:]]
-            powered.append(
-                powered_statistic(
-                    statistic, human[:size], judged[:size], judged[size:], rng, along=own, unlabelled_along=others,
-                    resamples=100,
-                )
-            )  # fmt: skip
-        found = counted(
-            ({CLASSICAL: (p.classical_low, p.classical_high), OURS: (p.low, p.high)}, truth) for p in powered
-        )
+        powered = [bootstrapped(rank, ranks(size + OTHERS, quality, rng), size, rng) for _ in range(repeats)]
+        found = counted((ends(p), truth) for p in powered)
         cells = f"{found[CLASSICAL][0]:.3f} | {found[OURS][0]:.3f} | {found[OURS][1]:.2f}"
         weight = np.mean([p.weight for p in powered])
-        print(f"| {name} | {quality:g} | {size} | {cells} | {weight:.2f} |", flush=True)
+        print(f"| Spearman | {quality:g} | {size} | {cells} | {weight:.2f} |", flush=True)
+
+
+def bootstrapped(
+    statistic: Callable[..., float],
+    sample: tuple[Array, Array, Array],
+    size: int,
+    rng: np.random.Generator,
+    smoothing: float = 1.0,
+) -> Powered:
+    human, judged, beside = sample
+    return powered_statistic(
+        statistic, human[:size], judged[:size], judged[size:], rng, along=[beside[:size]],
+        unlabelled_along=[beside[size:]], resamples=100, smoothing=smoothing,
+    )  # fmt: skip
+
+
+def ends(found: Powered) -> Intervals:
+    return {CLASSICAL: (found.classical_low, found.classical_high), OURS: (found.low, found.high)}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A population of labels: how often each is intended and how often it is followed, else a label by lot.
+
+    A judge repeats the human label so often, else gives a label by lot; or the first one, or the one intended.
+    """
+
+    shares: tuple[float, ...]
+    followed: float
+    errs: Literal["by lot", "one way", "as intended"] = "by lot"
+
+    def drawn(self, size: int, right: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return labels by humans, by a judge and as intended."""
+        number = len(self.shares)
+        meant, lot, slip = rng.choice(number, p=self.shares, size=size), *rng.integers(number, size=(2, size))
+        human = np.where(rng.random(size) < self.followed, meant, lot)
+        wrong = {"by lot": slip, "one way": np.zeros(size), "as intended": meant}[self.errs]
+        judged = np.where(rng.random(size) < right, human, wrong)
+        return human.astype(float), judged.astype(float), meant.astype(float)
+
+
+CHOSEN_ON = (
+    Labels((0.5, 0.5), 0.7),
+    Labels((0.8, 0.2), 0.6),
+    Labels((0.5, 0.3, 0.2), 0.7),
+    Labels((0.4, 0.3, 0.3), 0.9),
+    Labels((0.3, 0.2, 0.2, 0.1, 0.1, 0.1), 0.6),
+    Labels((0.5, 0.5), 0.6, "one way"),
+)
+NEW = (Labels((0.4, 0.4, 0.2), 0.8, "as intended"), Labels((0.55, 0.25, 0.1, 0.1), 0.75))
+
+
+def macro_f1(labels: Array, meant: Array) -> float:
+    """Return the mean F1 over the classes that occur, as `macro_f1_score` has it."""
+    number = 6
+    table = np.bincount((number * labels + meant).astype(np.int64), minlength=number**2).reshape(number, number)
+    every = table.sum(axis=0) + table.sum(axis=1)
+    return float((2 * np.diag(table)[every > 0] / every[every > 0]).mean())
+
+
+def macro(repeats: int, seed: int) -> None:
+    """Print the coverage of macro-F1, with the plain bootstrap and the smoothed one."""
+    print("\n| populations | judge right | labels | plain bootstrap: classical | ours | smoothed: classical | ours |"
+          " width of ours, plain | smoothed | weight |\n|" + "---|" * 10)  # fmt: skip
+    named = (("6, chosen on", CHOSEN_ON), ("2, new", NEW))
+    for (name, kinds), right, size in itertools.product(named, (0.6, 0.9, 0.97), SIZES):
+        cells: list[list[float]] = []
+        for k, kind in enumerate(kinds):
+            whole = kind.drawn(POPULATION, right, np.random.default_rng(seed + 1))
+            truth = macro_f1(whole[0], whole[2])
+            rng = np.random.default_rng([seed, size, int(100 * right), len(kinds), k])
+            samples = [kind.drawn(size + OTHERS, right, rng) for _ in range(repeats)]
+            both = [[bootstrapped(macro_f1, s, size, rng, smoothing) for s in samples] for smoothing in (0.0, 1.0)]
+            plain, smoothed = (counted((ends(p), truth) for p in powered) for powered in both)
+            base = np.nanmean([p.classical_high - p.classical_low for p in both[0]])
+            widths = [float(np.nanmean([p.high - p.low for p in powered]) / base) for powered in both]
+            weight = float(np.mean([p.weight for p in both[1]]))
+            cells.append([x[n][0] for x in (plain, smoothed) for n in (CLASSICAL, OURS)] + [*widths, weight])
+        table = np.array(cells)
+        covers = [f"{column.mean():.3f}, {column.min():.2f}" for column in table[:, :4].T]
+        rest = [f"{v:.2f}" for v in table[:, 4:].mean(axis=0)]
+        print(f"| {name} | {right:g} | {size} | {' | '.join([*covers, *rest])} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=500)
-    parser.add_argument("--only", default="mean,real,difference,figure")
+    parser.add_argument("--only", default="mean,real,difference,figure,macro")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", type=Path)
     arguments = parser.parse_args()
@@ -259,6 +317,8 @@ def main() -> None:
         print("\nTopical-Chat is not here; see `calibrate data list`")
     if "figure" in wanted:
         figure(max(1, arguments.repeats // 5), arguments.seed)
+    if "macro" in wanted:
+        macro(max(1, arguments.repeats // 5), arguments.seed)
     print(f"\n{time.monotonic() - began:.0f} s")
 
 

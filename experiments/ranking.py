@@ -4,7 +4,9 @@
 
 real: `calibrate rank` on Topical-Chat (six systems, every recorded judge of each aspect, all items; the criteria judge
 on the test side of seeds 0-4) and DialSummEval (fourteen systems, no recorded judge: the criteria judge on the test
-sides of seeds 0-4). Needs the data sets in $CALIBRATOR_DATA.
+sides of seeds 0-4). New systems: tau where every system's texts are scored by a fit without them, the mean over the
+splits, and in how many it is trusted. Labels: of each system, the fewest with which four of five verdicts are trust,
+for criteria by split; with ‡ more than there are. Needs the data sets in $CALIBRATOR_DATA.
 
 corrected: the systems' order by a judge alone, by few human labels alone, and by both (prediction-powered inference),
 against that of all human labels: Kendall's tau, mean of 20 draws of the labels.
@@ -34,11 +36,14 @@ from numpy.typing import NDArray
 from calibrator.calibration.config import make_config
 from calibrator.calibration.method import embedded
 from calibrator.calibration.prepare import prepare
+from calibrator.calibration.progress import Silent
 from calibrator.catalog import open_source
 from calibrator.columns import recorded_names
+from calibrator.comparison.making import Made
 from calibrator.evaluation.agreement import scores_of
 from calibrator.evaluation.raters import most_items, ratings_by
-from calibrator.records import Item
+from calibrator.judges.base import Judge
+from calibrator.records import Item, Rubric
 from calibrator.stats.orders import kendall_test, tau_draws
 from calibrator.stats.resampling import percentile_interval
 from calibrator.stats.systems import mean_score, resample_weights, system_scores
@@ -51,8 +56,9 @@ from calibrator.studies.ranking.agree import (
 )
 from calibrator.studies.ranking.field import Field, members
 from calibrator.studies.ranking.labelling import LabelColumns, about_labels, labelled_field
+from calibrator.studies.ranking.new_systems import Afresh, afresh
 from calibrator.studies.ranking.powered import BOTH, JUDGE_ONLY, LABELS_ONLY, labelled_rows, powered_scores
-from calibrator.studies.ranking.sizes import PUBLISHED, needed, size_lines, sizes_there
+from calibrator.studies.ranking.sizes import PUBLISHED, fewest, needed, size_lines, sizes_tried
 from calibrator.studies.ranking.study import Terms, study
 from calibrator.tables import read_table
 
@@ -88,36 +94,58 @@ def recorded_field(name: str, aspect: str) -> Field:
 
 def criteria_field(name: str, aspect: str, seed: int) -> Field:
     """Return a test side with what the criteria judge, fitted to train and dev, gives it."""
+    return criteria_fields(name, aspect, seed, new=False)[0]
+
+
+def criteria_fields(name: str, aspect: str, seed: int, *, new: bool = True) -> tuple[Field, Afresh]:
+    """Return the same, and what fits to the other systems give each system's texts."""
     prepared = prepare(make_config(aspect=aspect, data=name, seed=seed))
     method, split = embedded(prepared.aspect, "spearman"), prepared.split
-    assert method.fresh is not None
-    test = split.test.unseal(1)
-    judge = method.judge(method.fresh(split.train + split.dev))
-    return field_of(test, {"criteria": scores_of(judge.judge(test))})
+    known, test = split.train + split.dev, split.test.unseal(1)
+
+    def fit(items: Sequence[Item]) -> Judge:
+        assert method.fresh is not None
+        return method.judge(method.fresh(items))
+
+    judge = fit(known)
+    made = Made("criteria", "criteria", judge, "criteria", Rubric(prepared.aspect.ref, ()), fit=fit)
+    left_out = afresh([made], known, test, Silent()) if new else Afresh()
+    return field_of(test, {"criteria": scores_of(judge.judge(test))}), left_out
 
 
 def real(resamples: int) -> Iterator[str]:
-    yield "| data, aspect | judge | systems, items | tau [90 %] | p | trusted | labels | one annotator and the others |"
-    yield "|---|---|---|---|---|---|---|---|"
+    people = "one annotator and the others"
+    yield f"| data, aspect | judge | systems, items | tau [90 %] | p | trusted | new systems | labels | {people} |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for name, aspects in SETS.items():
         for aspect in aspects:
             if name == "topical-chat":
                 field = recorded_field(name, aspect)
                 for judge in field.judges:
                     yield _line(f"{name} {aspect}", judge, field, resamples)
-            yield _over_seeds(f"{name} {aspect}", [criteria_field(name, aspect, s) for s in SEEDS], resamples)
+            yield _over_seeds(f"{name} {aspect}", [criteria_fields(name, aspect, s) for s in SEEDS], resamples)
 
 
 def _line(what: str, judge: str, field: Field, resamples: int) -> str:
     found = rank_agreement(field, judge, resamples, 0)
-    lines = size_lines(field, judge, sizes_there(field, field.rows_of(field.judges[judge]), PUBLISHED), 1000, 0)
-    tau, size = found.tau, needed(lines, 0.0)
+    tau = found.tau
     figures = f"{tau.value:.2f} [{tau.low:.2f}, {tau.high:.2f}] | {found.p:.3f} | {verdict_of(found, 0.0)}"
-    people = annotators_agreement(field)
-    return f"| {what} | {judge} | {found.systems}, {found.items} | {figures} | {size or '–'} | {people:.2f} |"
+    more = f"{_needed(field, judge)} | {annotators_agreement(field):.2f}"
+    return f"| {what} | {judge} | {found.systems}, {found.items} | {figures} | | {more} |"
 
 
-def _over_seeds(what: str, fields: Sequence[Field], resamples: int) -> str:
+def _needed(field: Field, judge: str) -> str:
+    """Return the fewest labels with which four of five verdicts are trust, marked where the data has fewer."""
+    there = fewest(field, field.rows_of(field.judges[judge])).labels
+    enough = needed(size_lines(field, judge, sizes_tried(there, PUBLISHED), 1000, 0))
+    return "–" if enough is None else f"{enough.size}{' ‡' if enough.extrapolated else ''}"
+
+
+def _over_seeds(what: str, drawn: Sequence[tuple[Field, Afresh]], resamples: int) -> str:
+    fields = [field for field, _ in drawn]
+    anew = [new for field, left_out in drawn if (new := left_out.of(field, "criteria", resamples, 0, 0.0)) is not None]
+    taus = [new.found.tau.value for new in anew if new.found is not None]
+    new_systems = f"{float(np.mean(taus)):.2f}, in {sum(new.trusted for new in anew)} of {len(anew)}"
     found = [rank_agreement(field, "criteria", resamples, 0) for field in fields]
     tau, low, high = (float(np.mean([getattr(f.tau, end) for f in found])) for end in ("value", "low", "high"))
     trusted = sum(verdict_of(f, 0.0) == "trusted" for f in found)
@@ -125,7 +153,8 @@ def _over_seeds(what: str, fields: Sequence[Field], resamples: int) -> str:
     people = float(np.mean([annotators_agreement(field) for field in fields]))
     figures = f"{tau:.2f} [{low:.2f}, {high:.2f}] | at most {max(highest, 0.001):.3f} | in {trusted} of {len(found)}"
     items = round(float(np.mean([f.items for f in found])))
-    return f"| {what} | criteria, test sides | {found[0].systems}, {items} | {figures} | | {people:.2f} |"
+    more = f"{new_systems} | {', '.join(_needed(field, 'criteria') for field in fields)} | {people:.2f}"
+    return f"| {what} | criteria, test sides | {found[0].systems}, {items} | {figures} | {more} |"
 
 
 def corrected() -> Iterator[str]:

@@ -42,6 +42,24 @@ def test_scores_of_a_file_are_assessed_text_by_text_and_system_by_system(tmp_pat
     assert "| two | 0 of 1 |" in done.stdout
 
 
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    given = tmp_path / "scores.csv"
+    columns = HEAD.removeprefix("item,system,")  # the mark stands before a component
+    given.write_text(f"{columns}\n3,2,1,1,1,3\n", encoding="utf-8-sig")
+    done = run(tmp_path, "--scores", str(given))
+    assert done.returncode == 0, done.stderr
+    assert "overall 0.75; improve: rebuttal (1 of 3), evidence (2 of 3)" in done.stdout
+
+
+def test_ties_of_what_comes_first_are_named_as_ties(tmp_path: Path) -> None:
+    given = tmp_path / "scores.csv"
+    tie, alone = "a,one,1,1,1,3,1,3", "b,one,3,3,1,3,1,2"
+    given.write_text(f"{HEAD}\n{tie}\n{tie}\n{alone}\n", encoding="utf-8")
+    assert "| clarity, evidence in 2; fairness in 1 |" in run(tmp_path, "--scores", str(given)).stdout
+    given.write_text(f"{HEAD}\n{alone}\nc,one,3,2,1,3,1,3\nd,one,2,3,1,3,1,3\n", encoding="utf-8")
+    assert "| clarity in 1; evidence in 1; … |" in run(tmp_path, "--scores", str(given)).stdout
+
+
 def test_weights_change_what_comes_first(tmp_path: Path) -> None:
     given = tmp_path / "scores.csv"
     given.write_text(f"{HEAD}\na,one,3,2,1,1,1,3\n", encoding="utf-8")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,20 +14,23 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from calibrator.catalog import open_source
-from calibrator.cli.generating_request import Request, check
-from calibrator.cli.keeping import KEPT, kept_until_done, told_spent
+from calibrator.cli.generating_part import journal_of, looked_at, told_kept
+from calibrator.cli.generating_request import AUTO, Request, check
+from calibrator.cli.keeping import KEPT, told_spent
 from calibrator.cli.options import INTERRUPTED
-from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
+from calibrator.errors import BudgetSpent, ConfigError, DataError, ModelError, ModelUnfit
 from calibrator.generators.design import Asked, asked_for, balanced, named_attributes, named_type
-from calibrator.generators.examples import nearest, read_examples
+from calibrator.generators.examples import named_there, nearest, read_examples
 from calibrator.generators.generate import Outcome, Task, Text, Workload, generate, make_tasks, rows_of, workload
 from calibrator.generators.scheme import METHODS, Method, Scheme, load_scheme
 from calibrator.generators.sources import Read, Source, chosen, read_sources
 from calibrator.generators.wording import Example, Form, Wording
+from calibrator.generators.writer import EXAMPLES, writer_of
 from calibrator.journal import Journal
 from calibrator.models.build import Access, Connections, make_access
 from calibrator.models.prices import price_for
 from calibrator.models.replies import cache_folder
+from calibrator.models.wire import TOO_LONG
 from calibrator.records import Usage
 from calibrator.report.console import make_console, say, tell_aside
 from calibrator.store import Run
@@ -57,51 +58,40 @@ def start(request: Request, *, dry_run: bool, quiet: bool, as_json: bool) -> Non
     console = make_console(quiet or as_json)
     access = _access(request.said)
     check(request, access, ready=not dry_run)
-    prepared = _prepare(request)
+    prepared = _prepare(request, access, fetch=not dry_run)
     _tell(console, request, prepared)
     part = Run(request.out.with_name(f"{request.out.name}.part"))
     if dry_run:
-        with _looked_at(part) as journal:
+        with looked_at(part, request.model, access, overwrite=request.overwrite) as journal:
             _planned(console, request, prepared, access, journal)
         return
     bar = _bar(console, quiet or as_json)
     try:
-        with kept_until_done(part):
-            journal = part.journal()
+        writer = writer_of(request.model, access.arguments)
+        with journal_of(part, writer, overwrite=request.overwrite) as journal:
             tasks = _planned(console, request, prepared, access, journal)
             count = _counting(bar, tasks)
             news = partial(say, console)
             with Connections(access, journal, tally=part.calls(), news=news) as connections, bar:
                 client = connections.client(request.model)
-                outcome = generate(tasks, prepared.scheme, prepared.method, client, count)
+                outcome = generate(tasks, prepared.scheme, prepared.method, client, count, writer.called)
                 spent = connections.spent
             _write(request.out, rows_of(outcome, prepared.scheme, is_balanced=request.balanced))
     except KeyboardInterrupt:
-        print(f"\nStopped; {KEPT}.", file=sys.stderr)
+        print(f"\nStopped{f'; {KEPT}' if part.folder.exists() else ''}.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except ModelUnfit:
         raise  # going on would not help
     except (BudgetSpent, ModelError) as error:
-        higher = ", with a higher --budget" if isinstance(error, BudgetSpent) else ""
-        error.args = (f"{error}; {KEPT}{higher}" if part.folder.exists() else str(error),)
+        error.args = (told_kept(part, error),)
         raise
     if as_json:
         print(json.dumps(_summary(request, prepared, outcome), ensure_ascii=False, indent=1))
-        return
     for name, sums in spent.items():
         say(console, f"model     {name}: {told_spent(sums)}")
-    say(console, _came(request.out, outcome, prepared.wording.words))
-
-
-@contextmanager
-def _looked_at(part: Run) -> Iterator[Journal]:
-    """Give the journal that is there, and leave it there; an empty one that passes if there is none."""
-    if part.folder.exists():
-        with part.held():
-            yield part.journal()
-        return
-    with tempfile.TemporaryDirectory() as passing:
-        yield Journal(Path(passing) / "journal.jsonl")
+    say(console, _came(request, outcome, prepared.wording.words))
+    if not outcome.written:
+        raise ModelError(f"not one text came: {_reasons(outcome)}; {request.out} has a row for each")
 
 
 def _planned(
@@ -118,7 +108,7 @@ def _access(said: Mapping[str, Any]) -> Access:
     return make_access(None if said.get("cache") is False else cache_folder(), **options)
 
 
-def _prepare(request: Request) -> Prepared:
+def _prepare(request: Request, access: Access, *, fetch: bool) -> Prepared:
     method: Method = next(m for m in METHODS if m == request.method)
     scheme = load_scheme(request.scheme, method)
     by_row = request.balanced or request.required is not None
@@ -126,34 +116,41 @@ def _prepare(request: Request) -> Prepared:
     origin = open_source(request.data, request.data_dir, request.encoding)
     if origin.table.path.resolve() == request.out.resolve():
         raise ConfigError(f"--out: {request.out} is the file to be answered; give another name")
-    named: dict[str, Any] = {role: column for role, column in request.columns.items() if column is not None}
-    wanted = replace(origin.wanted, **named)
+    wanted = replace(origin.wanted, **request.named)
     read = read_sources(origin.table, wanted, required=request.required, each_row=request.each_row)
     sources = chosen(read.sources, request.limit, request.draw.seed)
+    required = partial(_required, scheme, method, read, origin.table.path)
     if request.balanced:
         work = list(zip(sources, balanced(scheme, request.attributes, len(sources), request.draw.seed), strict=True))
     else:
-        work = [(source, one) for source in sources for one in asked or _required(scheme, method, source)]
+        work = [(source, one) for source in sources for one in asked or required(source)]
     words = scheme.words if request.words is None else request.words or None
-    wording = Wording(scheme, method, _form(request), words)
+    wording = Wording(scheme, method, _form(request, access, fetch=fetch), words)
     return Prepared(method, scheme, wording, read, tuple(work), sources)
 
 
-def _required(scheme: Scheme, method: Method, source: Source) -> tuple[Asked, ...]:
-    """Return what the row of a source asks for: a text for each of its types, or one with all of its attributes."""
-    if method == "typed":
-        return tuple(Asked(type=t) for t in dict.fromkeys(named_type(scheme, said) for said in source.required))
-    return (Asked(attributes=named_attributes(scheme, source.required)),)
+def _required(scheme: Scheme, method: Method, read: Read, path: Path, source: Source) -> tuple[Asked, ...]:
+    """Return what the row of a source asks for: a text for each of its types, or one with all of its attributes.
+
+    Raises DataError, which names the row, for a cell that says neither.
+    """
+    try:
+        if method == "typed":
+            return tuple(Asked(type=t) for t in dict.fromkeys(named_type(scheme, said) for said in source.required))
+        return (Asked(attributes=named_attributes(scheme, source.required)),)
+    except ConfigError as error:
+        raise DataError(str(error), file=path, row=source.row, column=read.columns["required"]) from None
 
 
-def _form(request: Request) -> Form:
-    if request.form == "auto":
-        if not request.model.startswith("transformers/"):
-            return "chat"
-        from calibrator.models.transformers_loading import has_template
+def _form(request: Request, access: Access, *, fetch: bool) -> Form:
+    """Return the form of prompts; weights that it depends on are fetched before, where both that and `fetch` say so."""
+    if request.form != AUTO:
+        return "chat" if request.form == "chat" else "plain"
+    if not request.model.startswith("transformers/"):
+        return "chat"
+    from calibrator.models.transformers_loading import is_chat
 
-        return "chat" if has_template(request.model) else "plain"
-    return "chat" if request.form == "chat" else "plain"
+    return "chat" if is_chat(request.model, access.arguments, fetch=fetch) else "plain"
 
 
 def _shown(console: Console, request: Request, prepared: Prepared, journal: Journal) -> dict[str, list[Example]]:
@@ -161,19 +158,23 @@ def _shown(console: Console, request: Request, prepared: Prepared, journal: Jour
     if request.examples is None:
         return {}
     origin = open_source(request.examples, request.data_dir, request.encoding)
-    examples = read_examples(origin.table, origin.wanted, request.answers)
+    pool = read_examples(origin.table, named_there(origin.table, origin.wanted, request.named), request.answers)
+    examples = pool.examples
     say(console, f"examples  the {request.shots} nearest of {len(examples):,} in {origin.name}")
+    say(console, f"examples  columns {pool.told()}")
 
     def choose() -> list[list[int]]:
         from calibrator.metrics.base import Settings
         from calibrator.metrics.embeddings import sentence_encoder
 
         settings = Settings(model=request.embedder, download=request.download, tell=lambda line: tell_aside([line]))
-        return nearest(prepared.sources, examples, request.shots, sentence_encoder(settings))
+        return nearest(prepared.sources, pool, request.shots, sentence_encoder(settings))
 
     told = [[e.source, e.output, e.group] for e in examples]
-    key = digest([[s.text for s in prepared.sources], told, request.shots, request.embedder])
-    places: list[list[int]] = journal.once(f"examples/{key}", choose)
+    groups = {key: sorted(names) for key, names in pool.groups.items()}
+    asked = [[s.text, s.group, sorted(s.groups)] for s in prepared.sources]
+    key = digest([asked, told, groups, request.shots, request.embedder])
+    places: list[list[int]] = journal.once(f"{EXAMPLES}{key}", choose)
     return {s.id: [examples[k] for k in near] for s, near in zip(prepared.sources, places, strict=True)}
 
 
@@ -226,13 +227,21 @@ def _write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_table(out, Table(Path("rows.jsonl"), tuple(rows[0]), whole, whole, tuple(range(1, len(rows) + 1))), {})
 
 
-def _came(out: Path, outcome: Outcome, words: int | None) -> str:
+def _came(request: Request, outcome: Outcome, words: int | None) -> str:
     """Return what came of the work, in a few lines."""
-    reasons = "; ".join(f"{n} × {reason}" for reason, n in outcome.failures.items())
+    reasons = _reasons(outcome)
     failed = sum(outcome.failures.values())
-    counted = f"{outcome.written} texts, {failed} failures{f' ({reasons})' if reasons else ''} in {out}"
-    long = sum(len((t.output or "").split()) >= words for t in outcome.texts) if words else 0
-    return f"note      {long} texts have {words} words or more\n{counted}" if long else counted
+    lines = [f"{outcome.written} texts, {failed} failures{f' ({reasons})' if reasons else ''} in {request.out}"]
+    if any(TOO_LONG in reason for reason in outcome.failures):
+        room = f"--max-tokens {request.draw.max_tokens}"
+        lines.insert(0, f"note      {room} is room for the reply, and counts; less of it leaves more for the prompt")
+    if long := sum(len((t.output or "").split()) >= words for t in outcome.texts) if words else 0:
+        lines.insert(0, f"note      {long} texts have {words} words or more")
+    return "\n".join(lines)
+
+
+def _reasons(outcome: Outcome) -> str:
+    return "; ".join(f"{n} × {reason}" for reason, n in outcome.failures.items())
 
 
 def _summary(request: Request, prepared: Prepared, outcome: Outcome) -> dict[str, Any]:

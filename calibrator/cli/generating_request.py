@@ -12,10 +12,12 @@ from calibrator.errors import ConfigError
 from calibrator.generators.design import ALL
 from calibrator.generators.generate import Draw
 from calibrator.generators.scheme import METHODS
-from calibrator.generators.wording import Form
+from calibrator.generators.wording import FORMED, Form
 from calibrator.models.build import Access, check_price
 from calibrator.models.names import check_arguments, check_name, check_ready
 from calibrator.tables import kind_of
+
+AUTO = "auto"  # the form that suits the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class Request:
     overwrite: bool
     said: Mapping[str, Any]
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The columns that were named, by role."""
+        return {role: column for role, column in self.columns.items() if column is not None}
+
 
 def check(request: Request, access: Access, *, ready: bool) -> None:
     """Raise ConfigError, DataError or ModelMissing for what can be seen to be wrong before anything is read.
@@ -56,10 +63,12 @@ def check(request: Request, access: Access, *, ready: bool) -> None:
     kind_of(request.out)
     if request.method not in METHODS:
         raise ConfigError(f"--method: '{request.method}' is none of {', '.join(METHODS)}")
-    if request.form not in ("auto", *get_args(Form)):
-        raise ConfigError(f"--form: '{request.form}' is none of auto, {', '.join(get_args(Form))}")
+    if request.form not in (AUTO, *get_args(Form)):
+        raise ConfigError(f"--form: '{request.form}' is none of {AUTO}, {', '.join(get_args(Form))}")
     _check_numbers(request)
     _check_together(request)
+    if request.out.is_dir():
+        raise ConfigError(f"--out: {request.out} is a folder; name a file")
     if request.out.exists() and not request.overwrite:
         raise ConfigError(f"--out: {request.out} is there already; name another file, or say --overwrite")
     check_name(request.model)
@@ -85,6 +94,8 @@ def _check_together(request: Request) -> None:
     for name, method in (("types", "typed"), ("attributes", "controlled")):
         if getattr(request, name) != ALL and request.method != method:
             raise ConfigError(f"--{name} is for --method {method}, not {request.method}")
+    if request.form != AUTO and request.method not in FORMED:
+        raise ConfigError(f"--form is for --method {' or '.join(FORMED)}, not {request.method}, which has one form")
     if request.balanced and request.method != "controlled":
         raise ConfigError(f"--balanced is for --method controlled, not {request.method}")
     if request.required is not None and (request.balanced or request.method not in ("typed", "controlled")):

@@ -39,11 +39,15 @@ def rank(
         ),
     ] = None,
     sizes: Annotated[
-        str | None, typer.Option(help="Labels of each system to try; 10,25,50,75,90,100 and all there are.")
+        str | None,
+        typer.Option(help="Labels of each system to try, more than there are too; 10 to 100 and all there are."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=100, help="How often each size is tried.")] = 1000,
     seed: Annotated[int | None, typer.Option(min=0, help="Decides the split and all chance.")] = None,
-    resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples.")] = None,
+    resamples: Annotated[int | None, typer.Option(min=100, help="Bootstrap resamples.")] = None,
+    unseen: Annotated[
+        bool, typer.Option("--unseen", help="Frozen judges of other data were calibrated on none of these items.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Go on in spite of grave faults of the data.")] = False,
     human_labels: Annotated[
         str | None, typer.Option(help="Columns of labels, one for each annotator.", rich_help_panel=LABELS)
@@ -73,7 +77,8 @@ def rank(
     said: dict[str, Any],
 ) -> None:
     """Tell whether judges rank systems as humans do, and with how many human labels that can be told."""
-    from calibrator.cli.ranking import Asked, start
+    from calibrator.cli.ranking import start
+    from calibrator.cli.ranking_asked import Asked
 
     settings = {"seed": seed, "resamples": resamples, "force": force or None}
     asked = Asked(
@@ -90,6 +95,7 @@ def rank(
         intended=intended or "",
         label=label or "",
         co_occurrence=_listed(co_occurrence),
+        unseen=unseen,
     )
     start(asked, out, runs_dir, quiet=quiet, as_json=as_json)
 

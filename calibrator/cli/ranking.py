@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from calibrator import __version__
 from calibrator.aspects import AspectFile
 from calibrator.calibration.config import RunConfig, make_config
 from calibrator.calibration.prepare import Prepared, prepare
 from calibrator.calibration.progress import Progress, Silent
-from calibrator.calibration.result import rounded
 from calibrator.catalog import Source, open_source
 from calibrator.cli.comparing import AFRESH, Request, aspects_of, check_asked, settings_of, working_in
+from calibrator.cli.ranking_asked import BY, Asked
+from calibrator.cli.ranking_labels import co_occurring, study_labels
 from calibrator.comparison.bench import Bench
 from calibrator.comparison.making import Maker
 from calibrator.comparison.names import JudgeName, parse_judges, with_models
 from calibrator.comparison.planning import FIRST, calls, judges_for, needed, tokens_a_call
-from calibrator.errors import ConfigError
+from calibrator.errors import ConfigError, DataError
 from calibrator.files import write_whole
 from calibrator.journal import Journal
 from calibrator.judges.places import check_folder
@@ -32,63 +31,20 @@ from calibrator.report.console import make_console, say, tell_aside
 from calibrator.report.rank import rank_csv, rank_json, rank_markdown, rank_svg, show_rank, verdict_lines
 from calibrator.report.terminal import LiveProgress
 from calibrator.store import Ledger, Run
-from calibrator.studies.ranking.labelling import LabelColumns, about_labels, labelled_field, occurring_together
-from calibrator.studies.ranking.result import CoOccurrence, Overall, RankResult, RankTable
+from calibrator.studies.ranking.parts import overall
+from calibrator.studies.ranking.result import RankResult, RankTable
 from calibrator.studies.ranking.scoring import (
     about_scores,
+    check_frozen,
     check_systems,
     fitted_here,
     ground,
     made_judges,
+    maybe_seen,
     scored_field,
 )
-from calibrator.studies.ranking.sizes import PUBLISHED
-from calibrator.studies.ranking.study import RESAMPLES, Terms, study
+from calibrator.studies.ranking.study import study
 from calibrator.texts import digest
-
-BY = ("mean", "win-rate")
-# Options of the one way that make no sense in the other.
-OF_LABELS = {"human_labels": "--human-labels", "judge_labels": "--judge-labels", "intended": "--intended"}
-OF_LABELS |= {"label": "--label"}
-OF_SCORES = {"judges": "--judges", "models": "--models", "by": "--by"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A ranking study as it was asked for; `said` are settings of a run."""
-
-    judges: str | None
-    models: tuple[str, ...]
-    said: Mapping[str, Any]
-    by: str | None = None
-    threshold: float = 0.0
-    labelled: int | None = None
-    sizes: tuple[float, ...] | None = None
-    repeats: int = 1000
-    human_labels: tuple[str, ...] = ()
-    judge_labels: tuple[str, ...] = ()
-    intended: str = ""
-    label: str = ""
-    co_occurrence: tuple[str, ...] = ()
-
-    def terms(self) -> Terms:
-        """Return how systems are ranked. Raises ConfigError for sizes that are none."""
-        sizes: tuple[int, ...] = PUBLISHED
-        if self.sizes is not None:
-            if not all(s == int(s) and s >= 2 for s in self.sizes):
-                raise ConfigError("--sizes: give whole numbers of labels from 2 up, such as 10,25,50")
-            sizes = tuple(sorted({int(s) for s in self.sizes}))
-        resamples, seed = int(self.said.get("resamples", RESAMPLES)), int(self.said.get("seed", 0))
-        return Terms(self.threshold, sizes, self.repeats, self.labelled, resamples, seed)
-
-    @property
-    def of_labels(self) -> bool:
-        """Whether labels are ranked by. Raises ConfigError where options of both ways are given."""
-        labels = [option for name, option in OF_LABELS.items() if getattr(self, name)]
-        scores = [option for name, option in OF_SCORES.items() if getattr(self, name)]
-        if labels and scores:
-            raise ConfigError(f"{scores[0]}: not with {labels[0]}, where labels are compared and no scores")
-        return bool(labels)
 
 
 def start(asked: Asked, out: Path | None, runs: Path, *, quiet: bool, as_json: bool) -> None:
@@ -96,9 +52,9 @@ def start(asked: Asked, out: Path | None, runs: Path, *, quiet: bool, as_json: b
     if out is not None:
         check_folder(out)
     asked.terms()
-    looks: tuple[int, ...]
     if asked.of_labels or (asked.co_occurrence and asked.said.get("aspect") is None):
-        result, folder, looks = _labels(asked), runs / f"rank-{_label(asked)}", ()
+        result, looks = study_labels(asked, runs, quiet=quiet or as_json)
+        folder = runs / f"rank-{_label(asked)}"
     else:
         result, folder, looks = _scores(asked, runs, quiet=quiet or as_json)
     folder = out or folder
@@ -116,31 +72,6 @@ def start(asked: Asked, out: Path | None, runs: Path, *, quiet: bool, as_json: b
         say(make_console(), f"\nwritten   {folder}: {', '.join(files)}")
 
 
-def _labels(asked: Asked) -> RankResult:
-    """Return the study of labels; of co-occurrence alone, where only that was asked for."""
-    said = asked.said
-    source = open_source(said.get("data") or "", said.get("data_dir"), said.get("encoding"))
-    together = _together(asked, source)
-    tables: tuple[RankTable, ...] = ()
-    if asked.of_labels:
-        named = said.get("columns", {})
-        columns = LabelColumns(
-            asked.human_labels,
-            asked.judge_labels,
-            asked.intended,
-            asked.label.lower(),
-            named.get("system"),
-            named.get("source") or named.get("group"),
-        )
-        field, told = labelled_field(source.table, columns)
-        tables = (study(field, asked.terms(), about_labels(source.table, columns, source.name, told)),)
-    return RankResult(calibrator=__version__, tables=tables, overall=overall(tables), co_occurrence=together)
-
-
-def _together(asked: Asked, source: Source) -> CoOccurrence | None:
-    return occurring_together(source.table, asked.co_occurrence) if asked.co_occurrence else None
-
-
 def _scores(asked: Asked, runs: Path, *, quiet: bool) -> tuple[RankResult, Path, tuple[int, ...]]:
     """Return the study of scores, the folder in which its judges' replies are kept, and the looks at test sides."""
     if asked.by not in (None, *BY):
@@ -149,9 +80,10 @@ def _scores(asked: Asked, runs: Path, *, quiet: bool) -> tuple[RankResult, Path,
     aspects = aspects_of(request)
     work = [_work(request, aspect, several=len(aspects) > 1) for aspect in aspects]
     config = work[0][0]
-    for _, prepared, _, _ in work:
+    for _, prepared, names, _ in work:
         check_systems(prepared)
-    together = _together(asked, work[0][3])
+        check_frozen(names, prepared)
+    together = co_occurring(asked, work[0][3])
     access = config.access(cache_folder())
     check_asked([name for _, _, names, _ in work for name in names], config, access)
     Ledger(runs).check()
@@ -190,7 +122,16 @@ def _work(request: Request, aspect: str, *, several: bool) -> Work:
         raise ConfigError("no judge is named, and the data has none recorded; name one: --judges criteria")
     recorded = tuple(dict.fromkeys(r for name in chosen for r in needed(name)))
     config = make_config(**{**settings, "aspect": aspect, "columns": {**settings["columns"], "recorded": recorded}})
-    return config, prepare(config), chosen, source
+    return config, _prepared(config), chosen, source
+
+
+def _prepared(config: RunConfig) -> Prepared:
+    """Return what is ranked. Raises what `prepare` does, in words that fit where nothing may be calibrated."""
+    try:
+        return prepare(config)
+    except DataError as error:
+        problem = error.problem.replace("too few to calibrate on", "too few to rank systems by")
+        raise DataError(problem, file=error.file, row=error.row, column=error.column) from None
 
 
 def _table(
@@ -199,29 +140,23 @@ def _table(
     """Return the study of one aspect; the look at its test side is entered first."""
     config, prepared, names, source = work
     place, journal, connections = at
-    tell_aside(prepared.warnings)
+    tell_aside(_warnings(prepared))
     aspect = prepared.aspect
     maker = Maker(prepared, config, connections, place.folder / aspect.name, progress)
     bench = Bench(journal, connections, f"rank/{aspect.name}")
     made, left_out = made_judges(maker, bench, names)
     fitted = [str(name) for name in names if fitted_here(name, made, prepared)]
     where = ground(prepared, source.table, fitted, partial(_look, prepared, ledger, place))
-    field, failures = scored_field(prepared, where, made, bench, progress, wins=asked.by == "win-rate")
-    return study(field, asked.terms(), about_scores(prepared, where, made, left_out, failures))
+    field, failures, new = scored_field(prepared, where, made, bench, progress, wins=asked.by == "win-rate")
+    frozen = {str(name): asked.unseen for name in names if maybe_seen(name, prepared)}
+    return study(field, asked.terms(), about_scores(prepared, where, made, left_out, failures, new, frozen))
 
 
-def overall(tables: tuple[RankTable, ...]) -> tuple[Overall, ...]:
-    """Return each judge's mean tau over the tables in which it is defined."""
-    found: dict[str, list[tuple[float | None, bool]]] = {}
-    for table in tables:
-        for judge in table.judges:
-            found.setdefault(judge.name, []).append((judge.tau.value, judge.verdict == "trusted"))
-    result = []
-    for name, rows in found.items():
-        known = [tau for tau, _ in rows if tau is not None]
-        mean = rounded(float(np.mean(known))) if known else None
-        result.append(Overall(judge=name, tau=mean, aspects=len(known), trusted=sum(t for _, t in rows)))
-    return tuple(result)
+def _warnings(prepared: Prepared) -> list[str]:
+    """Return the warnings of the data; rows without a rating are not left out here, unless they are of a test file."""
+    used = "have no rating: what judges give them counts in the corrected scores and between the judges alone"
+    told = [w.replace("have no rating and are left out", used) for w in prepared.dataset.warnings]
+    return told + list(prepared.test.warnings if prepared.test else ())
 
 
 def _judged_label(work: Sequence[Work]) -> str:
@@ -244,8 +179,10 @@ def _label(asked: Asked) -> str:
 
 
 def _show_plan(work: Sequence[Work], connections: Connections, console: Any) -> None:
-    """Say how many calls it takes at most; before the first of them."""
+    """Say which columns are read, and how many calls it takes at most; before the first of them."""
     for config, prepared, names, source in work:
+        of = f"{prepared.aspect.ref}: " if len(work) > 1 else ""
+        say(console, f"columns   {of}{prepared.dataset.mapped.described()}")
         asked = calls(names, config, prepared, connections, mapped=True)
         rated = len(prepared.dataset.items)
         more = len(source.table.rows) - rated

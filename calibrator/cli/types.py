@@ -41,8 +41,13 @@ def types(
         typer.Option("--out", "-o", help="A folder for the report and every answer; with --predict a file."),
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Keep the fitted tfidf classifier, a JSON file.")] = None,
-    model: Annotated[Path | None, typer.Option(help="A kept classifier, for --predict.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A kept classifier: for --predict, or to be held against --test.")
+    ] = None,
     predict: Annotated[Path | None, typer.Option(help="Texts to classify with --model.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="With --predict: replace the file if it is there.")
+    ] = False,
     objective: Annotated[
         str, typer.Option(help="What tfidf chooses its settings for, within --train: f1, accuracy or macro_f1.")
     ] = "f1",
@@ -73,25 +78,35 @@ def types(
     said: dict[str, Any],
 ) -> None:
     """Compare multi-label classifiers of texts on a test side, or classify with one that was kept."""
-    from calibrator.cli.typed import PredictRequest, StudyRequest, start_prediction, start_study
     from calibrator.errors import ConfigError
-    from calibrator.studies.types.names import USUAL
 
-    if predict is not None or model is not None:
-        if predict is None or model is None:
-            raise ConfigError("--model and --predict go together: --model kept.json --predict texts.csv")
+    if predict is not None:
+        from calibrator.cli.typed_predicting import PredictRequest, start_prediction
+
+        if model is None:
+            raise ConfigError("--predict: say what with: --model kept.json --predict texts.csv")
         if train or test or classifiers or save:
             raise ConfigError("--predict: leave --train, --test, --classifiers and --save out; nothing is learnt")
-        start_prediction(PredictRequest(predict, model, out, text, source, encoding), quiet=quiet)
+        start_prediction(PredictRequest(predict, model, out, text, source, encoding, overwrite), quiet=quiet)
         return
-    if train is None:
+    from calibrator.cli.typed import start_study
+    from calibrator.cli.typed_request import StudyRequest
+
+    if overwrite:
+        raise ConfigError("--overwrite: it is for --predict")
+    if model is not None and (train or save):
+        raise ConfigError("--model: leave --train and --save out; a kept classifier learns nothing more")
+    if model is not None and test is None:
+        raise ConfigError("--model: say what for: --predict texts.csv, or --test labelled.csv")
+    if train is None and model is None:
         raise ConfigError(
             "say what to learn from: --train labelled.csv (or classify: --model kept.json --predict FILE)"
         )
     request = StudyRequest(
         train=train,
         test=test,
-        classifiers=classifiers or USUAL,
+        classifiers=classifiers,
+        kept=model,
         scheme=scheme,
         none=none,
         text=text,

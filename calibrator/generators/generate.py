@@ -119,8 +119,12 @@ def generate(
     method: Method,
     client: Client,
     told: Callable[[Text], None] = lambda text: None,
+    called: str = "",
 ) -> Outcome:
-    """Ask for all texts; `told` hears of each as it comes. Raises what the model raises, but for no reply."""
+    """Ask for all texts; `told` hears of each as it comes. Raises what the model raises, but for no reply.
+
+    `called` is what the model is called in the rows, by default its name.
+    """
     texts: dict[int, Text] = {}
 
     def take(place: int, reply: ChatReply) -> None:
@@ -130,7 +134,7 @@ def generate(
     client.each((task.request for task in tasks), take)
     ordered = tuple(texts[place] for place in range(len(tasks)))
     failures = Counter(t.failure for t in ordered if t.failure is not None)
-    return Outcome(ordered, method, client.id, dict(failures.most_common()))
+    return Outcome(ordered, method, called or client.id, dict(failures.most_common()))
 
 
 def _text(task: Task, reply: ChatReply, scheme: Scheme) -> Text:

@@ -19,7 +19,7 @@ from calibrator.validation import checked, load_yaml
 
 Method = Literal["zero-shot", "few-shot", "vanilla", "typed", "controlled"]
 METHODS: tuple[Method, ...] = get_args(Method)
-NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
+NAME = r"[a-z0-9]+(?:[-_][a-z0-9]+)*"
 
 
 class Kind(BaseModel):
@@ -58,14 +58,21 @@ class Scheme(BaseModel):
 
     @model_validator(mode="after")
     def _names(self) -> Self:
-        """Raise ValueError for a name that cannot be said on the command line, or that means two attributes."""
+        """Raise ValueError for a name that cannot be said on the command line, or a spelling that means two things."""
         said = [*self.types, *self.attributes, *self.choices, *(o for c in self.choices.values() for o in c)]
         for name in said:
             if not re.fullmatch(NAME, name):
-                raise ValueError(f"'{name}' may hold small letters, digits and hyphens only")
-        twice = sorted(set(self.attributes) & set(self.options()))
-        if twice:
-            raise ValueError(f"'{twice[0]}' is an attribute and an option of a choice")
+                problem = "may hold small letters and digits only, with single hyphens or underscores between"
+                raise ValueError(f"'{name}' {problem}")
+        for others, what in ((self.options(), "an option of a choice"), (self.choices, "a choice")):
+            twice = sorted(set(self.attributes) & set(others))
+            if twice:
+                raise ValueError(f"'{twice[0]}' is an attribute and {what}")
+        names = [f"{c}-{o}" for c, options in self.choices.items() for o in options]
+        if len(self.options()) < len(names):
+            raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is an option of two choices")
+        _check_spellings(self.types, "types")
+        _check_spellings(self.kinds(), "attributes")
         return self
 
     def options(self) -> dict[str, tuple[str, str]]:
@@ -79,11 +86,26 @@ class Scheme(BaseModel):
 
 def found_in(kinds: Mapping[str, Kind], said: str) -> str | None:
     """Return the name of the kind that `said` means: its name, label or another name; None if it means none."""
-    wanted = normalise(said)
+    wanted = _spelling(said)
+    return next((name for name, kind in kinds.items() if wanted in _spellings(name, kind)), None)
+
+
+def _check_spellings(kinds: Mapping[str, Kind], what: str) -> None:
+    """Raise ValueError for a name, a label or another name that two kinds share."""
+    found: dict[str, str] = {}
     for name, kind in kinds.items():
-        if wanted in {normalise(n) for n in (name, kind.label, *kind.also)}:
-            return name
-    return None
+        for spelled in sorted(_spellings(name, kind)):
+            other = found.setdefault(spelled, name)
+            if other != name:
+                raise ValueError(f"the {what} '{other}' and '{name}' are both called '{spelled}'")
+
+
+def _spellings(name: str, kind: Kind) -> set[str]:
+    return {_spelling(n) for n in (name, kind.label, *kind.also)}
+
+
+def _spelling(said: str) -> str:
+    return normalise(said) or said.strip()
 
 
 def shipped() -> dict[str, Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,8 @@ class Source:
     """A text to answer.
 
     `repeat` is how often the same text stood above it, `required` what its row says of the type or the attributes that
-    the answer should have. `group` is None where the table has none.
+    the answer should have. `group` is None where the table has none; `groups` are those of all rows with this text.
+    `row` is its place in the file.
     """
 
     id: str
@@ -34,25 +35,31 @@ class Source:
     group: str | None = None
     required: tuple[str, ...] = ()
     repeat: int = 0
+    groups: frozenset[str] = frozenset()
+    row: int = 0
 
     @property
     def key(self) -> str:
         """What two sources share that are the same but for case, accents, punctuation and spacing."""
-        return normalise(self.text) or self.text.strip()
+        return key_of(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read: the sources, the columns by role, how many rows there were, and what was left out, in words."""
+    """What was read: the sources, the columns by role, how many rows there were, and what was left out, in words.
+
+    `guessed` are the roles whose columns nobody named.
+    """
 
     sources: tuple[Source, ...]
     columns: Mapping[str, str]
     rows: int
     left_out: tuple[str, ...] = ()
+    guessed: frozenset[str] = frozenset()
 
     def told(self) -> str:
-        """Return the columns in one line."""
-        return "; ".join(f"{role}={column}" for role, column in self.columns.items())
+        """Return the columns in one line, guesses marked."""
+        return told_columns(self.columns, self.guessed)
 
 
 def read_sources(table: Table, wanted: Wanted, *, required: str | None = None, each_row: bool = False) -> Read:
@@ -73,13 +80,14 @@ def read_sources(table: Table, wanted: Wanted, *, required: str | None = None, e
         usable = [s for s in usable if s.required]
     if not usable:
         raise DataError("there is no text to answer", file=table.path, column=columns["source"])
+    usable = _with_groups(usable)
     first: dict[object, Source] = {}
     for source in usable:
         first.setdefault((source.key, source.required), source)
     kept = usable if each_row else list(first.values())
     if len(kept) < len(usable):
         left_out.append(f"{len(usable) - len(kept)} rows repeat a source, which is answered once (--each-row: again)")
-    return Read(_told_apart(kept), columns, len(read), tuple(left_out))
+    return Read(_told_apart(kept), columns, len(read), tuple(left_out), unnamed(columns, wanted))
 
 
 def chosen(sources: Sequence[Source], limit: int | None, seed: int) -> tuple[Source, ...]:
@@ -117,9 +125,24 @@ def source_columns(table: Table, wanted: Wanted) -> dict[str, str]:
     return found
 
 
-def answer_column(table: Table, said: str | None) -> str:
-    """Return the column of answers to learn from: `said`, else a reference, else an output. Raises DataError."""
-    column = find(table, said) if said is not None else guessed(table, [*REFERENCE, *OUTPUT], set())
+def unnamed(columns: Mapping[str, str], wanted: Wanted) -> frozenset[str]:
+    """Return the roles among those of `source_columns` that nobody named."""
+    roles = {"source": wanted.source, "reference": wanted.reference, "group": wanted.group, "id": wanted.identifier}
+    return frozenset(role for role, said in roles.items() if said is None and role in columns)
+
+
+def told_columns(columns: Mapping[str, str], guesses: Iterable[str]) -> str:
+    """Return columns by role in one line, guesses marked."""
+    marked = set(guesses)
+    return "; ".join(f"{role}={column}{' (guessed)' if role in marked else ''}" for role, column in columns.items())
+
+
+def answer_column(table: Table, said: str | None, taken: Iterable[str] = ()) -> str:
+    """Return the column of answers to learn from: `said`, else a reference, else an output that is not taken.
+
+    Raises DataError if there is none.
+    """
+    column = find(table, said) if said is not None else guessed(table, [*REFERENCE, *OUTPUT], set(taken))
     if column is None:
         problem = f"no column looks like an answer; name it with --answers ({_listed(table)})"
         raise DataError(problem, file=table.path)
@@ -130,6 +153,11 @@ def guessed(table: Table, usual: Sequence[str], taken: set[str]) -> str | None:
     """Return the first column that has a usual name and is not taken, None if there is none."""
     free = {plain(c): c for c in reversed(table.columns) if c not in taken}
     return next((free[name] for name in usual if name in free), None)
+
+
+def key_of(text: str) -> str:
+    """Return what two sources share that are the same but for case, accents, punctuation and spacing."""
+    return normalise(text) or text.strip()
 
 
 def text_of(value: Any) -> str:
@@ -154,7 +182,16 @@ def _source(columns: Mapping[str, str], row: int, values: Mapping[str, Any]) -> 
         text("reference") or None,
         text("group") or None,
         _required(cell),
+        row=row,
     )
+
+
+def _with_groups(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources with the groups of all rows that have the same text."""
+    groups: dict[str, set[str]] = {}
+    for source in sources:
+        groups.setdefault(source.key, set()).update([source.group] if source.group is not None else ())
+    return [replace(s, groups=frozenset(groups[s.key])) for s in sources]
 
 
 def _required(cell: Any) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from calibrator.prompts import template
 from calibrator.records import Message
 
 Form = Literal["chat", "plain"]
+FORMED: tuple[Method, ...] = ("vanilla", "typed")  # the methods that have both
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrator.errors import ConfigError, ModelError, ModelMissing
+from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnfit
 from calibrator.hub import device_of, loading, required, weights
 from calibrator.models.base import ChatRequest
-from calibrator.models.transformers_arguments import Arguments, Template
+from calibrator.models.transformers_arguments import Arguments, Template, arguments_of
 from calibrator.models.wire import request_body, told
 
 PREFIX, EXTRA = "transformers/", "neural"
@@ -28,13 +30,18 @@ class Loaded:
     device: str
 
 
-def has_template(name: str) -> bool:
-    """Whether a model of this kind has a chat template, as far as its files on this machine tell.
+def is_chat(name: str, given: Mapping[str, str], *, fetch: bool = True) -> bool:
+    """Whether messages are put to a model of this kind by a chat template: as `template` says, else as its files tell.
 
-    Raises ModelMissing if huggingface_hub is not installed; a model that is not here has none that can be seen.
+    `given` is what `--model-arg` says. Weights that are not here are fetched first, where that and `fetch` allow it;
+    a model that is not here has no template that can be seen. Raises ConfigError for an argument that there is not,
+    ModelMissing if huggingface_hub is not installed, ModelError if they cannot be fetched.
     """
+    arguments = arguments_of(given)
+    if arguments.template is not None:
+        return arguments.template == "chat"
     try:
-        folder = weights(name.removeprefix(PREFIX))
+        folder = weights(name.removeprefix(PREFIX), download=arguments.download and fetch, tell=tell)
     except ModelMissing as error:
         if "not installed" in str(error):
             raise
@@ -44,8 +51,16 @@ def has_template(name: str) -> bool:
     )
 
 
+def tell(line: str) -> None:
+    """Say that something is fetched."""
+    print(line, file=sys.stderr)
+
+
 def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
-    """Return the model in a folder, ready. Raises ModelMissing for a package, ModelError if it cannot be loaded."""
+    """Return the model in a folder, ready.
+
+    Raises ModelMissing for a package, ModelError if it cannot be loaded, ModelUnfit if it has no vocabulary.
+    """
     torch: Any = required("torch", EXTRA, name)
     transformers: Any = required("transformers", EXTRA, name)
     device = device_of(arguments.device)
@@ -56,6 +71,8 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
         dtype = "auto" if arguments.dtype == "auto" else getattr(torch, arguments.dtype)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model = kind.from_pretrained(folder, local_files_only=True, dtype=dtype)
+    if not _words(tokenizer):
+        raise ModelUnfit(f"{name}: its tokenizer has no vocabulary; are the tokenizer's files in {folder}?")
     if arguments.adapter:
         peft: Any = required("peft", "lora", f"{name} with an adapter")
         with loading(f"the adapter {arguments.adapter}"):
@@ -70,6 +87,14 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
     if template == "chat" and not tokenizer.chat_template:
         raise ConfigError(f"--model-arg template=chat: {name} has no chat template")
     return Loaded(model, tokenizer, template, _most(model, tokenizer), device)
+
+
+def _words(tokenizer: Any) -> set[str]:
+    """Return what a tokenizer knows beside special tokens and marks of a space: where its files are absent, nothing.
+
+    Transformers makes one up then, for most kinds of models without a word.
+    """
+    return {token for token in tokenizer.get_vocab() if token.strip("▁Ġ ")} - set(tokenizer.all_special_tokens)
 
 
 def _template(folder: Path, tokenizer: Any) -> Template:
@@ -100,7 +125,10 @@ def _most(model: Any, tokenizer: Any) -> int | None:
 
 
 def prompt_of(name: str, loaded: Loaded, request: ChatRequest) -> list[int]:
-    """Return the tokens of the messages. Raises ModelError if the chat template does not take them."""
+    """Return the tokens of the messages.
+
+    Raises ModelError if the chat template does not take them, ModelUnfit if the tokenizer knows nothing of them.
+    """
     tokenizer = loaded.tokenizer
     messages = request_body(request, "")["messages"]
     if loaded.template == "chat":
@@ -114,6 +142,8 @@ def prompt_of(name: str, loaded: Loaded, request: ChatRequest) -> list[int]:
         tokens = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     else:
         tokens = tokenizer("\n\n".join(m["content"] for m in messages), verbose=False)["input_ids"]
+    if not tokens and any(m["content"].strip() for m in messages):
+        raise ModelUnfit(f"{name}: its tokenizer makes no token of the messages; it does not fit the model")
     first = next((t for t in (tokenizer.bos_token_id, tokenizer.eos_token_id) if t is not None), 0)
     return list(tokens) or [first]
 

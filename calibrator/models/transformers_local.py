@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import math
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
 from calibrator.models.local import fingerprint
 from calibrator.models.thread import Thread
 from calibrator.models.transformers_arguments import Arguments, arguments_of
-from calibrator.models.transformers_loading import EXTRA, PREFIX, Loaded, line_of, load, prompt_of
+from calibrator.models.transformers_loading import EXTRA, PREFIX, Loaded, line_of, load, prompt_of, tell
 from calibrator.models.wire import SEEDS, TOO_LONG, token_of
 from calibrator.records import Usage
 from calibrator.texts import digest
@@ -82,7 +81,7 @@ class TransformersModel:
     def _folder(self) -> Path:
         """Return where the weights are. Raises ModelMissing, with what would provide them; fetches only if allowed."""
         try:
-            return weights(self._model, download=self._arguments.download, tell=_tell)
+            return weights(self._model, download=self._arguments.download, tell=tell)
         except ModelMissing as error:
             if "not installed" in str(error):
                 raise
@@ -107,7 +106,7 @@ class TransformersModel:
         room = request.sampling.max_tokens
         causal = not loaded.model.config.is_encoder_decoder
         if loaded.most is not None and len(prompt) + (room if causal else 0) > loaded.most:
-            return ChatReply("", "refused", TOO_LONG, cost=0.0)
+            return ChatReply("", "refused", _too_long(len(prompt), room, loaded.most), cost=0.0)
         written, logits = _written(loaded, prompt, request, self._arguments, given_up)
         ends = _ends(loaded)
         finish: Finish = "stop" if written and written[-1] in ends else "length"
@@ -182,12 +181,14 @@ def _files(name: str, folder: Path) -> dict[str, str]:
         raise ModelMissing(f"{name}: the files in {folder} cannot be read ({line_of(error)})") from None
 
 
+def _too_long(prompt: int, room: int, most: int) -> str:
+    if prompt >= most:
+        return TOO_LONG
+    return f"{TOO_LONG}, of {most:,} tokens, with --max-tokens {room}"
+
+
 def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 def _advice(error: Exception) -> str:

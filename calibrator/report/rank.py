@@ -8,27 +8,27 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from calibrator.report.boxplot import axis_line, box_line, svg
+from calibrator.report.boxplot import svg
 from calibrator.report.console import say
+from calibrator.report.rank_cells import number
 from calibrator.report.rank_sheets import (
     among_sheet,
     co_occurrence_sheet,
-    interval_boxes,
+    for_these_only,
     judges_sheet,
     kappa_sheet,
-    number,
     powered_sheets,
-    share,
-    size_boxes,
-    sizes_sheet,
     systems_sheet,
 )
+from calibrator.report.rank_sizes import box_lines, interval_boxes, size_boxes, sizes_sheet
 from calibrator.report.sheet import Sheet, code, escaped, markdown_sheet, show_sheet
+from calibrator.studies.ranking.agree import SIGNIFICANT, TRUSTED
 from calibrator.studies.ranking.result import RankResult, RankTable
 
+OF_LABELS = ("macro-F1", "share")  # scores that are made of labels
 CSV_COLUMNS = (
     *("aspect", "data", "score", "system", "judge", "items", "human", "judged", "judged_everything"),
-    *("tau", "tau_low", "tau_high", "p", "verdict", "signature"),
+    *("tau", "tau_low", "tau_high", "p", "verdict", "tau_new_systems", "signature"),
 )
 
 
@@ -44,7 +44,7 @@ def show_rank(console: Console, result: RankResult, looks: Sequence[int] = ()) -
             show_sheet(console, sheet)
         for caution in caution_lines(table):
             say(console, f"caution   {caution}", "yellow")
-        say(console, f"{table.signature}{_look(looks, k)}", "dim")
+        say(console, f"{table.signature}{_look(looks, k, table)}", "dim")
     if result.co_occurrence is not None:
         show_sheet(console, co_occurrence_sheet(result.co_occurrence))
     for line in overall_lines(result):
@@ -54,19 +54,14 @@ def show_rank(console: Console, result: RankResult, looks: Sequence[int] = ()) -
 def _show_sizes(console: Console, table: RankTable) -> None:
     """Print the box plots of tau by the number of labels."""
     for judge in table.judges:
-        boxes = size_boxes(judge)
-        if not boxes:
-            continue
-        say(console, f"\nKendall's tau by the human labels of each system: {judge.name}", "bold")
-        width = max(len(box.label) for box in boxes)
-        for box, part in zip(boxes, judge.sizes, strict=False):
-            told = f"[{number(part.anew.low, 2)}, {number(part.anew.high, 2)}] {share(part.significant):>5}"
-            say(console, f"  {box.label:>{width}}  {box_line(box, table.threshold):61}  {told}")
-        say(console, f"  {'':>{width}}  {axis_line()}")
+        for k, line in enumerate(box_lines(judge, table.threshold)):
+            if not k:
+                say(console, f"\nKendall's tau by the human labels of each system: {judge.name}", "bold")
+            say(console, line)
     if any(judge.sizes for judge in table.judges):
         told = "Boxes: subsets of the labels there are, quartiles, whiskers at 5 and 95 %, dots to the ends."
         told += " Behind: 90 % of tau with so many other items, "
-        told += "and how often its p is below 0.05."
+        told += "how often its p is below 0.05, and how often the verdict is trust."
         say(console, told, "dim")
 
 
@@ -79,8 +74,21 @@ def verdict_lines(table: RankTable) -> list[str]:
     """Return for each judge whether it may be trusted to rank, and which judge to choose where there are several."""
     lines = [judge.sentence for judge in table.judges]
     if len(table.judges) > 1:
-        lines.append(f"To choose: {table.choice.judge or 'none'}; {table.choice.why}.")
+        lines += _tried_lines(table)
+        chosen = next((j for j in table.judges if j.name == table.choice.judge), None)
+        only = ", for these systems only" if chosen is not None and for_these_only(chosen) else ""
+        lines.append(f"To choose: {table.choice.judge or 'none'}{only}; {table.choice.why}.")
     return lines
+
+
+def _tried_lines(table: RankTable) -> list[str]:
+    """Return how many of the judges that are trusted by themselves are so for all that were tried; none without any."""
+    trusted = [judge for judge in table.judges if judge.verdict == TRUSTED]
+    if not trusted:
+        return []
+    left = [judge.name for judge in trusted if judge.adjusted is not None and judge.adjusted < SIGNIFICANT]
+    told = f"{table.choice.tried} judges were tried, each tested at 5 % by itself: {len(trusted)} trusted"
+    return [f"{told}, with p corrected for their number (Holm) {len(left)}."]
 
 
 def overall_lines(result: RankResult) -> list[str]:
@@ -89,6 +97,7 @@ def overall_lines(result: RankResult) -> list[str]:
         return []
     return [
         f"{one.judge}: mean tau {number(one.tau)} over {one.aspects} aspects, trusted in {one.trusted}"
+        + ("" if one.new_systems is None else f"; new systems: mean tau {number(one.new_systems)}")
         for one in result.overall
     ]
 
@@ -108,8 +117,9 @@ def caution_lines(table: RankTable) -> list[str]:
     return told
 
 
-def _look(looks: Sequence[int], place: int) -> str:
-    return f" · look {looks[place]} at this test side" if place < len(looks) else ""
+def _look(looks: Sequence[int], place: int, table: RankTable) -> str:
+    what = "these labels" if table.score in OF_LABELS else "this test side"
+    return f" · look {looks[place]} at {what}" if place < len(looks) else ""
 
 
 def rank_markdown(result: RankResult, looks: Sequence[int] = ()) -> str:
@@ -118,13 +128,13 @@ def rank_markdown(result: RankResult, looks: Sequence[int] = ()) -> str:
     lines = [f"# Systems ranked by judges and humans{f' on {escaped(names)}' if names else ''}", ""]
     for k, table in enumerate(result.tables):
         lines += [*markdown_sheet(judges_sheet(table), 2), *(f"- {escaped(line)}" for line in verdict_lines(table)), ""]
-        sizes = [sizes_sheet(table, judge) for judge in table.judges]
+        sizes = [sizes_sheet(judge) for judge in table.judges]
         sheets = [systems_sheet(table), *(s for s in sizes if s is not None), *_further(table, differences=True)]
         for sheet in sheets:
             lines += markdown_sheet(sheet)
         for caution in caution_lines(table):
             lines += [f"**Caution**: {escaped(caution)}.", ""]
-        lines += [f"{code(table.signature)}{_look(looks, k)}", ""]
+        lines += [f"{code(table.signature)}{_look(looks, k, table)}", ""]
     if result.co_occurrence is not None:
         lines += markdown_sheet(co_occurrence_sheet(result.co_occurrence), 2)
     lines += [f"- {escaped(line)}" for line in overall_lines(result)]
@@ -151,6 +161,7 @@ def rank_csv(result: RankResult) -> str:
     for table in result.tables:
         for system in table.systems:
             for judge in table.judges:
+                own, new = system.own.get(judge.name), judge.new_systems
                 writer.writerow(
                     {
                         "aspect": table.name,
@@ -158,8 +169,8 @@ def rank_csv(result: RankResult) -> str:
                         "score": table.score,
                         "system": system.system,
                         "judge": judge.name,
-                        "items": system.items,
-                        "human": system.human,
+                        "items": system.items if own is None else own.items,
+                        "human": system.human if own is None else own.human,
                         "judged": system.judges[judge.name],
                         "judged_everything": system.everything[judge.name],
                         "tau": judge.tau.value,
@@ -167,6 +178,7 @@ def rank_csv(result: RankResult) -> str:
                         "tau_high": judge.tau.high,
                         "p": judge.p,
                         "verdict": judge.verdict,
+                        "tau_new_systems": None if new is None or new.tau is None else new.tau.value,
                         "signature": table.signature,
                     }
                 )

@@ -4,28 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrator.report.boxplot import Box
 from calibrator.report.console import told_p
 from calibrator.report.lines import cell
+from calibrator.report.rank_cells import EXTRAPOLATED, NONE, PARTIAL, number, share
+from calibrator.report.rank_sizes import needed_cell
 from calibrator.report.sheet import Column, Sheet
 from calibrator.studies.ranking.among import KAPPA_CLASSES, TAU_CLASSES, class_of
-from calibrator.studies.ranking.result import CoOccurrence, JudgeRank, KappaPart, PoweredPart, RankTable
+from calibrator.studies.ranking.result import CoOccurrence, JudgeRank, KappaPart, NewSystemsPart, PoweredPart, RankTable
 
-NONE = "–"
 MARKS = {"trusted": "yes", "not trusted": "no", "too few systems": "too few", "not defined": NONE}
+MARKS |= {"may have seen these items": "seen?"}
 
 
 def judges_sheet(table: RankTable) -> Sheet:
     """Return the judges beside the humans: tau with its interval and p, and what stands beside it."""
-    columns = ("#", "judge", "tau [90 %]", "p", "trusted", "labels", "pairs alike", "same best", "rho", "r", "items")
+    fitted = any(judge.new_systems is not None for judge in table.judges)
+    new = ("new systems",) if fitted else ()
+    heads = (
+        "#",
+        "judge",
+        "tau [90 %]",
+        "p",
+        "trusted",
+        *new,
+        "labels",
+        "pairs alike",
+        "same best",
+        "rho",
+        "r",
+        "items",
+    )
     rows: list[tuple[str, ...]] = [
         (
             str(k),
-            f"{judge.name}{' †' if judge.partial else ''}",
+            f"{judge.name}{f' {PARTIAL}' if judge.partial else ''}",
             cell(judge.tau, digits=2),
             told_p(judge.p),
-            MARKS[judge.verdict],
-            NONE if judge.needed is None else str(judge.needed),
+            _mark(judge),
+            *((_new_systems(judge.new_systems),) if fitted else ()),
+            needed_cell(judge),
             share(judge.alike),
             _top(judge),
             number(judge.spearman),
@@ -35,18 +52,49 @@ def judges_sheet(table: RankTable) -> Sheet:
         for k, judge in enumerate(table.judges, 1)
     ]
     if table.annotators is not None:
-        rows.append(("", "one annotator and the others", number(table.annotators), *[""] * 8))
-    notes = [
-        f"tau: Kendall's tau-b of {len(table.systems)} systems by the {table.score}; its interval is over sources, for "
-        "these systems. Same best: in all, and in resamples.",
-        f"labels: of each system, the fewest with which the interval stays above {table.threshold:g}; that p is below "
-        "0.05 too depends on the number of systems more than on labels.",
-    ]
-    if any(judge.partial for judge in table.judges):
-        notes.append("† scored too little to be held against the humans on the same items as the others.")
+        rows.append(("", "one annotator and the others", number(table.annotators), *[""] * (len(heads) - 3)))
     left = {1}
-    heads = tuple(Column(head, right=k not in left) for k, head in enumerate(columns))
-    return Sheet(_title(table), heads, tuple(rows), 2, tuple(notes))
+    columns = tuple(Column(head, right=k not in left) for k, head in enumerate(heads))
+    return Sheet(_title(table), columns, tuple(rows), 2, tuple(_judges_notes(table, fitted=fitted)))
+
+
+def _judges_notes(table: RankTable, *, fitted: bool) -> Iterator[str]:
+    yield (
+        f"tau: Kendall's tau-b of {len(table.systems)} systems by the {table.score}; its interval is over sources, for "
+        "these systems. Same best: in all, and in resamples."
+    )
+    if fitted:
+        yield (
+            "new systems: of judges that were fitted to ratings, tau where every system's texts are scored by a fit "
+            "without that system."
+        )
+    sizes = [s.size for judge in table.judges for s in judge.sizes]
+    beyond = (
+        f"; {NONE}: not within {max(sizes)} labels" if sizes and any(j.needed is None for j in table.judges) else ""
+    )
+    marked = any(EXTRAPOLATED in needed_cell(judge) for judge in table.judges)
+    yield (
+        f"labels: of each system, the fewest with which four of five verdicts would be trust{beyond}."
+        f"{f' {EXTRAPOLATED} more than there are: extrapolated.' if marked else ''}"
+    )
+    if any(judge.partial for judge in table.judges):
+        yield f"{PARTIAL} scored too little to be held against the humans on the same items as the others."
+
+
+def for_these_only(judge: JudgeRank) -> bool:
+    """Whether a judge that was fitted is trusted to rank the systems it was fitted to, and no new ones."""
+    new = judge.new_systems
+    return judge.verdict == "trusted" and new is not None and new.verdict != "trusted"
+
+
+def _mark(judge: JudgeRank) -> str:
+    return "these only" if for_these_only(judge) else MARKS[judge.verdict]
+
+
+def _new_systems(part: NewSystemsPart | None) -> str:
+    if part is None:
+        return ""
+    return "not checked" if part.tau is None else cell(part.tau, digits=2)
 
 
 def _title(table: RankTable) -> str:
@@ -70,15 +118,21 @@ def systems_sheet(table: RankTable) -> Sheet:
     of_humans = _places(human, sign)
     ordered = sorted(table.systems, key=lambda s: (of_humans.get(s.system, len(human) + 1), s.system))
     columns = [Column("system", right=False), Column("items"), Column("score", "humans"), Column("place", "humans")]
-    columns += [Column(head, str(k)) for k in range(1, len(table.judges) + 1) for head in ("score", "place")]
+    for k, judge in enumerate(table.judges, 1):
+        own = ("items", "humans") if judge.partial else ()
+        columns += [Column(head, str(k)) for head in (*own, "score", "place")]
     rows = []
     for s in ordered:
         cells = [s.system, str(s.items), number(s.human), _place(of_humans, s.system)]
         for judge in table.judges:
+            part = s.own.get(judge.name)
+            cells += [] if part is None else [str(part.items), number(part.human)]
             cells += [number(judged[judge.name][s.system]), _place(places[judge.name], s.system)]
         rows.append(tuple(cells))
     about = f"{table.score}, {table.better} is better; judges by their number above"
-    return Sheet(f"Systems ({about})", tuple(columns), tuple(rows))
+    notes = [f"A judge with {PARTIAL} has the items that its tau is on, and the humans' score on these."]
+    partial = any(judge.partial for judge in table.judges)
+    return Sheet(f"Systems ({about})", tuple(columns), tuple(rows), notes=tuple(notes) if partial else ())
 
 
 def _places(scores: dict[str, float | None], sign: int) -> dict[str, float]:
@@ -92,46 +146,6 @@ def _places(scores: dict[str, float | None], sign: int) -> dict[str, float]:
 
 def _place(places: dict[str, float], system: str) -> str:
     return f"{places[system]:g}" if system in places else NONE
-
-
-def sizes_sheet(table: RankTable, judge: JudgeRank) -> Sheet | None:
-    """Return tau by the number of labels; None where it was not measured."""
-    if not judge.sizes:
-        return None
-    heads = ("lowest", "5 %", "25 %", "median", "75 %", "95 %", "highest")
-    columns = [Column("labels"), *(Column(head, "subsets of the labels") for head in heads)]
-    columns += [Column("median [90 %]", "other items"), Column("p < 0.05", "other items")]
-    rows = tuple(
-        (str(s.size), *(number(v, 2) for v in s.subsets), cell(s.anew, digits=2), share(s.significant))
-        for s in judge.sizes
-    )
-    notes = (
-        "Subsets: the judge's scores on all items against those of so many human labels of each system, without "
-        "replacement (as published; they come to a point where all there are is taken). Other items: judge and humans "
-        "on so many items drawn anew.",
-    )
-    return Sheet(f"Kendall's tau by the labels of each system: {judge.name}", tuple(columns), rows, 1, notes)
-
-
-def size_boxes(judge: JudgeRank) -> list[Box]:
-    """Return the box of each size in which tau is defined."""
-    boxes = []
-    for part in judge.sizes:
-        known = [v for v in part.subsets if v is not None]
-        if len(known) == 7:
-            boxes.append(Box(f"{part.size} labels", tuple(known)))  # type: ignore[arg-type]
-    return boxes
-
-
-def interval_boxes(table: RankTable) -> list[Box]:
-    """Return the interval of each judge's tau as a box without quartiles."""
-    boxes = []
-    for judge in table.judges:
-        tau = judge.tau
-        if tau.value is not None and tau.low is not None and tau.high is not None:
-            low, high = min(tau.low, tau.value), max(tau.high, tau.value)
-            boxes.append(Box(judge.name, (low, low, tau.value, tau.value, tau.value, high, high)))
-    return boxes
 
 
 def among_sheet(table: RankTable) -> Sheet | None:
@@ -217,6 +231,7 @@ def _powered_sheet(part: PoweredPart, sign: int) -> Sheet:
         cells += [cell(r.powered), number(r.weight, 2), worth]
         rows.append((*cells, *([number(r.truth)] if some else [])))
     notes = ["Weight: how far the judge counts, 0 to 1; worth: the labels that would be as exact alone."]
+    notes.append("It is assumed that the labelled rows are a random part of each system's.")
     if part.taus is not None:
         told = ", ".join(f"{name} {number(tau)}" for name, tau in part.taus.items())
         notes.append(f"Kendall's tau with the ranking by all human labels: {told}.")
@@ -238,13 +253,3 @@ def co_occurrence_sheet(part: CoOccurrence) -> Sheet:
         rows.append((label, str(total), *cells))
     notes = (f"Of {part.items} items; in brackets, of those with the row's label the share that has the column's too.",)
     return Sheet("Labels that occur together", tuple(columns), tuple(rows), 1, notes)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with so many decimals, a dash for none."""
-    return NONE if value is None else f"{value:.{digits}f}"
-
-
-def share(value: float | None) -> str:
-    """Return a share in per cent, a dash for none."""
-    return NONE if value is None else f"{100 * value:.0f} %"

@@ -11,6 +11,7 @@ from rich.console import Console
 from calibrator.report.console import say
 from calibrator.report.lines import cell
 from calibrator.report.sheet import Column, Sheet, escaped, markdown_sheet, show_sheet
+from calibrator.studies.labels import quoted
 from calibrator.studies.types.base import Assigned
 from calibrator.studies.types.result import ClassifierRow, TypesResult
 from calibrator.studies.types.study import Answered, Sides
@@ -83,19 +84,23 @@ def outcome_lines(result: TypesResult) -> list[str]:
 def lines(result: TypesResult) -> list[str]:
     """Return what the figures stand for, what failed and what was chosen, a line each."""
     kind = f"scheme {result.scheme}" if result.scheme else "labels of the data"
+    learnt = f"{result.train} texts to learn from" if result.train else "learnt elsewhere"
     told = [
-        f"{result.train} texts to learn from, {result.test} to report on ({result.groups} groups); {kind}: "
+        f"{learnt}, {result.test} to report on ({result.groups} groups); {kind}: "
         f"{len(result.labels)} labels, {result.mean_labels:.2f} a text"
     ]
     for row in result.rows:
         told += [f"{row.name}: {n} × {reason}" for reason, n in row.failures.items()]
         told += [f"{row.name}: {_notes(row)}"] if row.notes else []
-    return [*told, result.signature]
+    look = "" if result.look is None else f" · look {result.look} at this test side"
+    return [*told, f"{result.signature}{look}"]
 
 
 def _notes(row: ClassifierRow) -> str:
     return "; ".join(
-        f"{k} {', '.join(map(str, v)) if isinstance(v, list) else v}" for k, v in row.notes.items() if v != []
+        f"{k} {', '.join(quoted(str(e)) for e in v) if isinstance(v, list) else v}"
+        for k, v in row.notes.items()
+        if v != []
     )
 
 

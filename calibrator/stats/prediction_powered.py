@@ -32,8 +32,9 @@ class Powered:
     """An estimate from human ratings and a judge's scores, and beside it that from the human ratings alone.
 
     `weight` is the judge's (lambda of PPI++), 0 to 1: at 0 both estimates are the same. `effective` says how many
-    labelled units (items, or groups) the classical estimate would need for the same variance; never fewer than there
-    are. An interval is nan where the labels show no spread or are fewer than two: nothing is known of it then.
+    labelled units (items, or groups) the classical estimate would need for the same variance; fewer than there are
+    where the correction costs more than the judge gives. An interval is nan where the labels show no spread or are
+    fewer than two: nothing is known of it then.
     """
 
     value: float
@@ -47,10 +48,11 @@ class Powered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class Parts:
     """What each unit adds to three means less these means: labels (a), their scores (b), the others' scores (c).
 
-    Shape (units,) each, so that the sum of squares is the variance of a mean. `labelled` units hold labels.
+    Shape (units,) each, so that the sum of squares is the variance of a mean. `labelled` units hold labels; a figure
+    made of several means (`prediction_powered_sum.py`) has the fewest that one of them rests on.
     """
 
     a: Array
@@ -95,26 +97,50 @@ def powered_mean(
         raise ValueError("the published interval has no groups; take method 'small'")
     parts = _parts(human, judged, unlabelled, groups, unlabelled_groups)
     mean = float(human.mean()) if len(human) else float("nan")
-    spread = _sum_of_squares(parts.a, parts.labelled - 1, parts.labelled)
-    classical = interval(mean, spread, level, parts.labelled - 1)
     if not len(unlabelled) or len(human) < 2:
-        return Powered(*classical, *classical, 0.0, float(parts.labelled))
+        return classical(parts, mean, level)
     apart = float(unlabelled.mean() - judged.mean())
-    if method == "published":
-        tuned = _published_weight(human, judged, unlabelled) if weight is None else weight
-        variance = float((human - tuned * judged).var() / len(human) + tuned**2 * unlabelled.var() / len(unlabelled))
-        estimate = interval(mean + tuned * apart, variance, level, None)
-    else:
-        tuned = _weight(parts) if weight is None else weight
-        free = parts.labelled - (2 if weight is None and tuned > 0 else 1)
-        variance = _variance(parts, tuned, free)
-        if weight is None and tuned > 0:
-            variance += _weights_own(parts, tuned, free) * apart**2
-        estimate = interval(mean + tuned * apart, variance, level, free)
+    if method == "small":
+        return from_parts(parts, mean, apart, level, weight)
+    tuned = _published_weight(human, judged, unlabelled) if weight is None else weight
+    variance = float((human - tuned * judged).var() / len(human) + tuned**2 * unlabelled.var() / len(unlabelled))
+    return _beside(
+        classical(parts, mean, level), parts, interval(mean + tuned * apart, variance, level, None), tuned, variance
+    )
+
+
+def classical(parts: Parts, mean: float, level: float) -> Powered:
+    """Return the estimate from the human ratings alone."""
+    ends = interval(mean, _spread(parts), level, parts.labelled - 1)
+    return Powered(*ends, *ends, 0.0, float(parts.labelled))
+
+
+def from_parts(parts: Parts, mean: float, apart: float, level: float, weight: float | None = None) -> Powered:
+    """Return the estimate of method "small" (see `powered_mean`) from what the units add.
+
+    `mean` is that of the human ratings, `apart` that of the other items' scores less that of the labelled ones'.
+    """
+    tuned = _weight(parts) if weight is None else weight
+    fitted = weight is None and tuned > 0
+    free = parts.labelled - (2 if fitted else 1)
+    variance = _variance(parts, tuned, free)
+    if fitted:
+        variance += _weights_own(parts, tuned, free) * apart**2
+    return _beside(
+        classical(parts, mean, level), parts, interval(mean + tuned * apart, variance, level, free), tuned, variance
+    )
+
+
+def _beside(
+    alone: Powered, parts: Parts, estimate: tuple[float, float, float], weight: float, variance: float
+) -> Powered:
+    """Return an estimate with that from the human ratings `alone` beside it."""
+    spread = _spread(parts)
     if not spread > 0:
         estimate = (estimate[0], float("nan"), float("nan"))
     gain = spread / variance if variance > 0 and spread > 0 else 1.0
-    return Powered(*estimate, *classical, float(tuned), parts.labelled * max(1.0, gain))
+    ends = alone.classical_value, alone.classical_low, alone.classical_high
+    return Powered(*estimate, *ends, float(weight), parts.labelled * gain)
 
 
 def powered_difference(
@@ -169,7 +195,7 @@ def check(human: Array, judged: Array, unlabelled: Array, level: float, weight: 
 
 def _parts(
     human: Array, judged: Array, others: Array, groups: Sequence[str] | None, other_groups: Sequence[str] | None
-) -> _Parts:
+) -> Parts:
     """Return the units' parts; every item is a unit of its own where there are no groups."""
     size, more = len(human), len(others)
     if (groups is None) != (other_groups is None):
@@ -183,28 +209,30 @@ def _parts(
     units = int(member.max()) + 1 if len(member) else 0
 
     def of(x: Array, where: NDArray[np.int64]) -> Array:
-        centred = _centred(x) / max(1, len(x))
-        return np.asarray(np.bincount(where, weights=centred, minlength=units), dtype=np.float64)
+        adds = centred(x) / max(1, len(x))
+        return np.asarray(np.bincount(where, weights=adds, minlength=units), dtype=np.float64)
 
     first, second = member[:size], member[size:]
     # The many unlabelled units lose one degree of freedom too; the few labelled ones get theirs where they are summed.
     held = len(np.unique(second))
     c = of(others, second) * np.sqrt(held / (held - 1) if held > 1 else 1.0)
-    return _Parts(of(human, first), of(judged, first), c, len(np.unique(first)))
+    return Parts(of(human, first), of(judged, first), c, len(np.unique(first)))
 
 
-def _centred(x: Array) -> Array:
+def centred(x: Array) -> Array:
     """Return numbers less their mean: exactly 0 where they are all the same but for rounding."""
     if not len(x) or float(np.ptp(x)) <= ROUNDING * max(1.0, float(np.abs(x).max())):
         return np.zeros(len(x))
     return np.asarray(x - x.mean())
 
 
-def _sum_of_squares(x: Array, free: int, units: int) -> float:
-    return float((x**2).sum() * units / free) if free > 0 else float("nan")
+def _spread(parts: Parts) -> float:
+    """Return the variance of the mean of the human ratings."""
+    free = parts.labelled - 1
+    return float((parts.a**2).sum() * parts.labelled / free) if free > 0 else float("nan")
 
 
-def _weight(parts: _Parts) -> float:
+def _weight(parts: Parts) -> float:
     """Return the weight that makes the variance least: a's regression on what moves with the weight, 0 to 1."""
     if parts.labelled < FEWEST:
         return 0.0
@@ -214,12 +242,12 @@ def _weight(parts: _Parts) -> float:
     return weight if weight > ROUNDING else 0.0  # what is 0 but for rounding must not cost a degree of freedom
 
 
-def _variance(parts: _Parts, weight: float, free: int) -> float:
+def _variance(parts: Parts, weight: float, free: int) -> float:
     scale = np.sqrt(parts.labelled / free) if free > 0 else float("nan")
     return float(((scale * (parts.a - weight * parts.b) + weight * parts.c) ** 2).sum())
 
 
-def _weights_own(parts: _Parts, weight: float, free: int) -> float:
+def _weights_own(parts: Parts, weight: float, free: int) -> float:
     """Return the variance of the weight itself: of a slope, from the residuals of the labelled units."""
     size = float((parts.b**2).sum())
     return float(((parts.a - weight * parts.b) ** 2).sum()) / free / size if size > 0 else 0.0

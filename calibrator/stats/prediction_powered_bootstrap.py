@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,22 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Units of one kind: `places` holds the items of one after the other, `sizes` how many each has."""
+
+    places: Places
+    sizes: Places
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Places, Places]:
+        """Return the items of as many units as there are, drawn with replacement, and which draw each is of."""
+        taken = rng.integers(len(self.sizes), size=len(self.sizes))
+        starts, sizes = (np.cumsum(self.sizes) - self.sizes)[taken], self.sizes[taken]
+        draw = np.repeat(np.arange(len(taken)), sizes)
+        within = np.arange(len(draw)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.places[np.repeat(starts, sizes) + within], draw
+
+
 def powered_statistic(
     statistic: Callable[..., float],
     human: Array,
@@ -21,10 +39,11 @@ def powered_statistic(
     unlabelled: Array,
     rng: np.random.Generator,
     *,
-    along: Sequence[Array] = (),
-    unlabelled_along: Sequence[Array] = (),
+    along: Sequence[NDArray[Any]] = (),
+    unlabelled_along: Sequence[NDArray[Any]] = (),
     resamples: int = 1000,
     level: float = 0.95,
+    smoothing: float = 1.0,
     groups: Sequence[str] | None = None,
     unlabelled_groups: Sequence[str] | None = None,
 ) -> Powered:
@@ -37,57 +56,89 @@ def powered_statistic(
     The value is statistic(human) + weight * (statistic(unlabelled) - statistic(judged)), as in Zrnic 2024 ("A Note on
     the Prediction-Powered Bootstrap"), with the weight of the least variance over `resamples` (Zrnic's power tuning),
     clipped to 0..1. Unlike there, the interval is not of percentiles, which covers too rarely with few labels, but
-    Student's t with the bootstrap's standard deviation, with the same two corrections as `powered_mean`. A figure whose
-    bias changes much with the number of items (a maximum, a number of different values) must not be estimated so.
-    Resamples in which it is not defined are left out; where more than half are, the interval is nan. Raises ValueError
-    as `powered_mean` does, and where what stands beside has another length.
+    Student's t with the bootstrap's standard deviation, with the same two corrections as `powered_mean`, and the
+    bootstrap is smoothed: each labelled unit that is drawn has with the chance smoothing / (units + smoothing) labels
+    drawn by lot from all the human labels, as if there were so many units more of which the judge knew nothing. A few
+    labels with which a good judge never disagreed do not prove that it never errs. 0 leaves the bootstrap as it is.
+
+    A figure whose bias changes much with the number of items (a maximum, a number of different values) must not be
+    estimated so. Resamples in which it is not defined are left out; where more than half are, the interval is nan.
+    Raises ValueError as `powered_mean` does, for a smoothing below 0, and where what stands beside has another length.
     """
     check(human, judged, unlabelled, level, None)
+    _check_beside(human, unlabelled, along, unlabelled_along, smoothing)
+    strata, units = _strata(len(human), len(unlabelled), groups, unlabelled_groups)
+    chance = smoothing / (units + smoothing) if smoothing else 0.0
+
+    def three(first: Places, second: Places, labels: Array) -> tuple[float, float, float]:
+        beside, others = [x[first] for x in along], [x[second] for x in unlabelled_along]
+        known = statistic(labels, *beside), statistic(judged[first], *beside)
+        return *known, statistic(unlabelled[second], *others) if len(second) else float("nan")
+
+    figures = np.array(three(np.arange(len(human)), np.arange(len(unlabelled)), human))
+    draws = np.array([three(*_draw(strata, human, chance, rng)) for _ in range(resamples)]).reshape(-1, 3)
+    return _from_draws(figures, draws, units, level, bool(len(unlabelled)))
+
+
+def _check_beside(
+    human: Array, unlabelled: Array, along: Sequence[Array], unlabelled_along: Sequence[Array], smoothing: float
+) -> None:
     fits = all(len(x) == len(human) for x in along) and all(len(x) == len(unlabelled) for x in unlabelled_along)
     if not fits or len(along) != len(unlabelled_along):
         raise ValueError("what stands along must be there for every labelled and every unlabelled item")
-    strata, units = _strata(len(human), len(unlabelled), groups, unlabelled_groups)
-    whole = (np.arange(len(human)), np.arange(len(unlabelled)))
-
-    def three(first: Places, second: Places) -> tuple[float, float, float]:
-        beside, others = [x[first] for x in along], [x[second] for x in unlabelled_along]
-        known = statistic(human[first], *beside), statistic(judged[first], *beside)
-        return *known, statistic(unlabelled[second], *others) if len(second) else float("nan")
-
-    figures = np.array(three(*whole))
-    draws = np.array([three(*_draw(strata, len(human), rng)) for _ in range(resamples)]).reshape(-1, 3)
-    return _from_draws(figures, draws, units, level, bool(len(unlabelled)))
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing is a number of units, 0 or more, not {smoothing}")
 
 
 def _strata(
     size: int, more: int, groups: Sequence[str] | None, other_groups: Sequence[str] | None
-) -> tuple[list[list[Places]], int]:
-    """Return the places of each unit's items, labelled units first, both kinds next, and how many units hold labels.
+) -> tuple[list[_Units], int]:
+    """Return the units by kind, and how many of them hold labels: labelled ones first, those of both kinds, the others.
 
-    Three lists, so that each resample has as many units of a kind as there are.
+    Each resample has as many units of a kind as there are.
     """
     if (groups is None) != (other_groups is None):
         raise ValueError("give groups for the labelled and for the unlabelled items, or for neither")
     if groups is None or other_groups is None:
-        places = [np.array([k]) for k in range(size + more)]
-        return [places[:size], [], places[size:]], size
+        single = np.ones(size + more, dtype=np.int64)
+        places = np.arange(size + more)
+        return [_Units(places[:size], single[:size]), _Units(places[size:], single[size:])], size
     if (len(groups), len(other_groups)) != (size, more):
         raise ValueError("there must be a group for every item")
     member = codes([*groups, *other_groups])
-    places = [np.flatnonzero(member == k) for k in range(int(member.max()) + 1 if len(member) else 0)]
+    by_unit = [np.flatnonzero(member == k) for k in range(int(member.max()) + 1 if len(member) else 0)]
     kinds = [
-        [p for p in places if p[-1] < size],
-        [p for p in places if p[0] < size <= p[-1]],
-        [p for p in places if p[0] >= size],
+        [p for p in by_unit if p[-1] < size],
+        [p for p in by_unit if p[0] < size <= p[-1]],
+        [p for p in by_unit if p[0] >= size],
     ]
-    return kinds, len(kinds[0]) + len(kinds[1])
+    strata = [_Units(np.concatenate(p), np.array([len(x) for x in p])) for p in kinds if p]
+    return strata, len(kinds[0]) + len(kinds[1])
 
 
-def _draw(strata: Sequence[Sequence[Places]], size: int, rng: np.random.Generator) -> tuple[Places, Places]:
-    """Return the places of a resample's labelled and unlabelled items, the latter counted from 0."""
-    drawn = [units[k] for units in strata if units for k in rng.integers(len(units), size=len(units))]
-    places = np.concatenate(drawn) if drawn else np.zeros(0, dtype=np.int64)
-    return places[places < size], places[places >= size] - size
+def _draw(
+    strata: Sequence[_Units], human: Array, chance: float, rng: np.random.Generator
+) -> tuple[Places, Places, Array]:
+    """Return the places of a resample's labelled and unlabelled items, the latter from 0, and the labels of the first.
+
+    With the chance given the labels of a unit are by lot, drawn from all human labels.
+    """
+    size = len(human)
+    first, second, lots = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=bool)]
+    for units in strata:
+        if not len(units.sizes):
+            continue
+        places, draw = units.drawn(rng)
+        labelled = places < size
+        first.append(places[labelled])
+        second.append(places[~labelled] - size)
+        if labelled.any():
+            lots.append((rng.random(len(units.sizes)) < chance)[draw[labelled]])
+    taken, by_lot = np.concatenate(first), np.concatenate(lots)
+    labels = human[taken]
+    if by_lot.any():
+        labels[by_lot] = human[rng.integers(size, size=int(by_lot.sum()))]
+    return taken, np.concatenate(second), labels
 
 
 def _from_draws(figures: Array, draws: Array, units: int, level: float, others: bool) -> Powered:
@@ -111,4 +162,4 @@ def _from_draws(figures: Array, draws: Array, units: int, level: float, others: 
     own = float((y - weight * f).var() * scale / units / f.var()) if f.var() > 0 else 0.0
     variance = float((y - weight * moves).var()) * scale + own * apart**2
     estimate = interval(float(figures[0]) + weight * apart, variance, level, units - 2)
-    return Powered(*estimate, *classical, weight, units * max(1.0, spread / variance))
+    return Powered(*estimate, *classical, weight, units * (spread / variance if variance > 0 else 1.0))

@@ -22,16 +22,22 @@ from calibrator.stats.resampling import codes, group_weights
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 DECIMALS = 9  # of scores: those that are equal but for rounding are tied
+SHARE = (0.0, 1.0)
+WIN_RATE = "win rate"
 MOST_COMPLETE = 0.8  # of the items: those of sources that all systems have
 
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """How a system's score is made: `columns` (n,) -> (n, c) of an item's numbers, `figure` (…, c) -> (…) of sums."""
+    """How a system's score is made: `columns` (n,) -> (n, c) of an item's numbers, `figure` (…, c) -> (…) of sums.
+
+    `bounds` are the least and the greatest score there can be.
+    """
 
     name: str
     columns: Callable[[Array], Array]
     figure: Callable[[Array], Array]
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
 
 def mean_score() -> SystemScore:
@@ -45,22 +51,34 @@ def share_score(label: float) -> SystemScore:
     def columns(values: Array) -> Array:
         return _valued(np.where(np.isnan(values), np.nan, values == label))
 
-    return SystemScore("share", columns, _ratio)
+    return SystemScore("share", columns, _ratio, SHARE)
 
 
 def win_score(member: Places, sources: Sequence[str]) -> SystemScore:
-    """Return the share of comparisons that a system wins, 0 to 1: each of its items against those of other systems.
+    """Return the share of comparisons that a system wins, 0 to 1: the mean of its shares against each other system.
 
-    Compared are items of one source (n names), ties are half a win. An item counts by its own mean over its
-    comparisons, so that every item of a system counts the same. An item without a rival of the same source counts
-    nothing.
+    Compared are items of one source (n names), ties are half a win. Against a rival every item counts the same that
+    has one of the rival's beside it, and every rival counts the same: how often a rival was rated changes nothing but
+    chance. Rivals are all other systems that have a value; nan if one of them has no source in common with the system.
     """
     place = codes(sources)
 
     def columns(values: Array) -> Array:
-        return _valued(wins(values, member, place))
+        against = wins(values, member, place)
+        there = np.unique(member[~np.isnan(values)])
+        found = np.zeros((len(values), 2, max(0, len(there) - 1)))
+        for k in there:
+            own = np.flatnonzero(member == k)
+            found[own] = _valued(against[np.ix_(own, there[there != k])])
+        return found.reshape(len(values), -1)
 
-    return SystemScore("win rate", columns, _ratio)
+    def figure(sums: Array) -> Array:
+        won, met = np.split(sums, 2, axis=-1)
+        rivals = won.shape[-1]
+        shares = np.where(met > 0, won / np.where(met > 0, met, 1.0), np.nan)
+        return np.asarray(shares.sum(axis=-1) / rivals if rivals else np.full(sums.shape[:-1], np.nan))
+
+    return SystemScore(WIN_RATE, columns, figure, SHARE)
 
 
 def macro_f1_score(intended: Array, classes: Array) -> SystemScore:
@@ -82,7 +100,7 @@ def macro_f1_score(intended: Array, classes: Array) -> SystemScore:
         number = occurs.sum(axis=-1)
         return np.where(number > 0, f1 / np.where(number > 0, number, 1), np.nan)
 
-    return SystemScore("macro-F1", columns, figure)
+    return SystemScore("macro-F1", columns, figure, SHARE)
 
 
 def system_scores(score: SystemScore, values: Array, member: Places, systems: int, weights: Array) -> Array:
@@ -98,20 +116,21 @@ def system_scores(score: SystemScore, values: Array, member: Places, systems: in
 
 
 def wins(values: Array, member: Places, place: Places) -> Array:
-    """Return the share of the rivals of each item that it beats, ties half, shape (n,); nan without a rival.
+    """Return of each item the share of each system's items that it beats, ties half, shape (n, k).
 
-    Rivals are the items at the same `place` (n,) of other systems that have a value.
+    Compared are the items at the same `place` (n,) that have a value; nan for the item's own system and where a system
+    has none.
     """
-    found = np.full(len(values), np.nan)
+    systems = np.arange(int(member.max()) + 1 if len(member) else 0)
+    found = np.full((len(values), len(systems)), np.nan)
     order = np.argsort(place, kind="stable")
     ends = np.flatnonzero(np.diff(place[order])) + 1
     for own in np.split(order, ends):
         there = own[~np.isnan(values[own])]
-        rival = member[there][:, None] != member[there]
         beaten = (np.sign(np.subtract.outer(values[there], values[there])) + 1) / 2
-        count = rival.sum(axis=1)
-        share = np.where(rival, beaten, 0.0).sum(axis=1) / np.where(count > 0, count, 1)
-        found[there] = np.where(count > 0, share, np.nan)
+        of = (member[there][:, None] == systems).astype(float)
+        count = of.sum(axis=0)
+        found[there] = np.where((count > 0) & (of == 0), beaten @ of / np.where(count > 0, count, 1.0), np.nan)
     return found
 
 
@@ -137,6 +156,26 @@ def complete(member: Places, sources: Sequence[str]) -> Places:
     np.add.at(counts, (place, column), 1)
     kept: Places = np.flatnonzero((counts == 1).all(axis=1)[place])
     return kept if len(kept) >= MOST_COMPLETE * len(member) else kept[:0]
+
+
+def whole_sources(member: Places, sources: Sequence[str]) -> Places:
+    """Return the items, by their places, of the sources of which every system has at least one item."""
+    place = codes(sources)
+    pairs = np.unique(np.stack([place, member]), axis=1)
+    counts = np.bincount(pairs[0], minlength=int(place.max()) + 1 if len(place) else 0)
+    kept: Places = np.flatnonzero(counts[place] == len(np.unique(member)))
+    return kept
+
+
+def drawn_sources(sources: Sequence[str], size: int, rng: np.random.Generator) -> Places:
+    """Return the items, by their places, of `size` sources drawn without replacement.
+
+    Raises ValueError if there are fewer.
+    """
+    place = codes(sources)
+    drawn = _drawn(len(set(sources)), size, 1, rng, replace=False)[0]
+    kept: Places = np.flatnonzero(drawn[place] > 0)
+    return kept
 
 
 def nested(member: Places, sources: Sequence[str]) -> bool:

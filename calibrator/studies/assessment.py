@@ -18,6 +18,7 @@ from calibrator.aspects import Aspect, Scale
 from calibrator.evaluation.unified import on_scale
 
 SHARE = Scale(0, 1)
+SAME = 1e-9  # part by which two costs may differ and be the same
 NOTHING = "nothing: every component is at its best"
 
 
@@ -97,15 +98,15 @@ class Summary:
     """Many texts' assessments, of one system say.
 
     `means` are the mean scores of the components on their own scales, over the texts that have one; `overall` is the
-    mean over the `complete` texts that have all; `first` counts how often a component came first in what to improve.
-    nan where there is none.
+    mean over the `complete` texts that have all; `first` counts which components came first in what to improve: one, or
+    several that cost a text the same, in the order of the aspects. nan where there is none.
     """
 
     texts: int
     complete: int
     means: Mapping[str, float]
     overall: float
-    first: Mapping[str, int]
+    first: Mapping[tuple[str, ...], int]
 
 
 def summary(
@@ -118,6 +119,13 @@ def summary(
     for name in aspects:
         given = [s[name] for s, f in zip(scores, found, strict=True) if math.isfinite(f.shares[name])]
         means[name] = math.fsum(given) / len(given) if given else math.nan
-    first = Counter(f.improve[0].aspect for f in found if f.improve and not f.missing)
+    first = Counter(_first(f.improve) for f in found if f.improve and not f.missing)
     overall = math.fsum(whole) / len(whole) if whole else math.nan
-    return Summary(len(found), len(whole), means, overall, {n: first[n] for n in aspects if first[n]})
+    place = {name: k for k, name in enumerate(aspects)}
+    ordered = sorted(first, key=lambda names: [place[n] for n in names])
+    return Summary(len(found), len(whole), means, overall, {names: first[names] for names in ordered})
+
+
+def _first(gaps: Sequence[Gap]) -> tuple[str, ...]:
+    """Return the components that cost most; several where their costs are the same but for rounding."""
+    return tuple(g.aspect for g in gaps if math.isclose(g.lost, gaps[0].lost, rel_tol=SAME))

@@ -115,9 +115,9 @@ def test_some_labels_in_place_of_all(calibrate: Calibrate, write_csv: Write) -> 
     assert "--labelled 50: a system has only 20 items" in done.stderr
 
 
-def label_rows() -> list[dict[str, object]]:
+def label_rows() -> list[dict[str, Any]]:
     draw = random.Random(1)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for source in range(30):
         for k, system in enumerate("PQRSTU"):
             meant = draw.choice(["yes", "no"])
@@ -155,6 +155,21 @@ def test_labels(calibrate: Calibrate, write_csv: Write, tmp_path: Path, ending: 
     assert verdicts["wild"] == "not trusted"
     assert found.co_occurrence is not None
     assert found.co_occurrence.labels == ("h1", "h2")
+
+
+def test_labels_of_a_part_correct_the_macro_f1(calibrate: Calibrate, write_csv: Write) -> None:
+    rows = label_rows()
+    for row in rows[120:]:
+        row["h1"] = row["h2"] = row["h3"] = ""
+    wanted = ("--human-labels", "h1,h2,h3", "--judge-labels", "close", "--intended", "meant", *QUICK, "--json")
+    done = calibrate("rank", "-d", write_csv(rows), *wanted)
+    assert done.returncode == 0, done.stderr
+    (table,) = result(done.stdout).tables
+    (part,) = table.powered
+    assert {(r.labelled, r.unlabelled) for r in part.rows} == {(20, 10)}
+    assert all(r.powered.low is not None and r.labels_only.low is not None for r in part.rows)
+    assert len(part.differences) == 5
+    assert any("only 20 labelled items of a system" in c for c in table.cautions)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrator.cli.main import main
+from calibrator.studies.types.tfidf import TfidfLearner
 from tests.cli.test_llm import command
 from tests.cli.test_smollm2 import ABSENT
 from tests.conftest import Calibrate
@@ -120,6 +121,104 @@ def test_a_classifier_is_kept_and_classifies_elsewhere(
     assert again.returncode == 2 and "has a column 'predicted_types' already" in again.stderr
 
 
+def test_a_file_of_predictions_is_replaced_only_if_that_is_said(
+    calibrate: Calibrate, files: tuple[Path, Path], write_csv: Write, tmp_path: Path
+) -> None:
+    calibrate("types", "--train", files[0], "--test", files[1], "-c", "tfidf", "--save", "kept.json", "-q")
+    new = write_csv([{"id": 7, "text": "river why ?"}], "new.csv")
+    for target, asked in (("new.types.csv", ()), ("own.csv", ("--out", "own.csv"))):
+        (tmp_path / target).write_text("mine\n")
+        done = calibrate("types", "--model", "kept.json", "--predict", new, *asked)
+        assert done.returncode == 2 and f"{target} is there already" in done.stderr
+        assert (tmp_path / target).read_text() == "mine\n"
+        done = calibrate("types", "--model", "kept.json", "--predict", new, *asked, "--overwrite")
+        assert done.returncode == 0 and (tmp_path / target).read_text().startswith("id,text,predicted_types")
+
+
+def test_a_kept_classifier_is_held_against_labels(
+    calibrate: Calibrate, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = ("--resamples", 50, "--json")
+    fitted = calibrate(
+        "types", "--train", files[0], "--test", files[1], "-c", "tfidf", "--save", "kept.json", "-o", "out", *asked
+    )
+    kept = calibrate("types", "--model", "kept.json", "--test", files[1], "-c", "tfidf,recorded:other", *asked)
+    assert kept.returncode == 0, kept.stderr
+    assert "texts that it saw count as if it had not" in kept.stderr
+    before, after = json.loads(fitted.stdout), json.loads(kept.stdout)
+    assert after["rows"][0]["figures"] == before["rows"][0]["figures"]
+    assert (after["train"], after["test"], after["rows"][1]["common"]) == (0, 40, 38)
+    assert (before["look"], after["look"]) == (1, 2)
+    alone = calibrate("types", "--model", "kept.json", "--test", files[1], "-q", "--resamples", 50)
+    assert alone.stdout.startswith("tfidf: accuracy 0.") and len(alone.stdout.splitlines()) == 1
+    assert "learnt elsewhere, 40 to report on" in calibrate("types", "--model", "kept.json", "--test", files[1]).stdout
+
+
+def looks(folder: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (folder / "runs" / "ledger.jsonl").read_text().splitlines()]
+
+
+def test_every_look_at_a_test_side_is_entered_and_told(
+    calibrate: Calibrate, files: tuple[Path, Path], tmp_path: Path, write_csv: Write
+) -> None:
+    train, test = files
+    asked = ("types", "--train", train, "--test", test, "--resamples", 20, "-o", "out")
+    assert "look 1 at this test side" in calibrate(*asked, "-c", "majority").stdout
+    assert "look 1 at this test side" in (tmp_path / "out" / "types.md").read_text()
+    assert json.loads((tmp_path / "out" / "types.json").read_text())["look"] == 1
+    assert "look 1 at" in calibrate(*asked, "-c", "majority").stdout  # the same command
+    assert "look 2 at" in calibrate(*asked, "-c", "majority,recorded:other").stdout
+    assert "look 2 at" in calibrate(*asked, "-c", "recorded:other,majority").stdout
+    assert len(looks(tmp_path)) == 2 and len({entry["test"] for entry in looks(tmp_path)}) == 1
+    changed = rows(40, 1, other=["calm"] * 40)  # other labels are recorded, of the same test side
+    assert (
+        "look 3 at"
+        in calibrate(*asked[:4], write_csv(changed, "test.csv"), *asked[5:], "-c", "majority,recorded:other").stdout
+    )
+    other = write_csv(rows(40, 2), "other.csv")
+    assert "look 1 at" in calibrate(*asked[:4], other, *asked[5:], "-c", "majority").stdout
+
+
+def test_no_look_is_entered_for_work_that_fails(calibrate: Calibrate, files: tuple[Path, Path], tmp_path: Path) -> None:
+    done = calibrate("types", "--train", files[0], "--test", files[1], "-c", "majority,recorded:absent.csv")
+    assert done.returncode == 2 and not (tmp_path / "runs" / "ledger.jsonl").read_text()
+
+
+def test_what_is_missing_is_found_before_anything_is_fitted(
+    calibrate: Calibrate, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fitted(*_: object) -> None:
+        raise AssertionError("a classifier was fitted first")
+
+    monkeypatch.setattr(TfidfLearner, "fit", fitted)
+    nested = [{"text": "a walk", "one": ["calm"], "two": ["sharp"]}]
+    (tmp_path / "several.json").write_text(json.dumps(nested))
+    (tmp_path / "empty").mkdir()
+    for name, said in (
+        ("recorded:absent.csv", "absent.csv: there is no such file"),
+        ("recorded:several.json", "several entries are lists; name the labels"),
+        ("transformer@nobody/nothing", "nobody/nothing is not on this machine"),
+        ("transformer@empty", "empty is no checkpoint: there is no config.json"),
+    ):
+        done = calibrate("types", "--train", files[0], "--test", files[1], "-c", f"tfidf,{name}")
+        assert done.returncode == 2 and said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    done = calibrate("types", "--train", "absent.csv", "-c", "transformer@nobody/nothing")
+    assert "nobody/nothing is not on this machine" in done.stderr  # before the data is read
+
+
+def test_labels_with_a_comma_are_quoted_and_few_sources_told(calibrate: Calibrate, write_csv: Write) -> None:
+    said = [row | {"labels": str(row["labels"]).replace("asking", "asking, mild")} for row in rows(30, groups=5)]
+    data = write_csv(said)
+    done = calibrate("types", "--train", data, "--test", data, "-c", "majority:set", "--resamples", 20)
+    assert 'labels    "asking, mild", calm, sharp (' in done.stdout
+    assert 'majority:set: labels "asking, mild"' in done.stdout
+    assert "only 5 sources on the test side: intervals over so few are rough" in done.stderr
+    single = write_csv(said[:1], "single.csv")
+    done = calibrate("types", "--train", data, "--test", single, "-c", "majority", "--resamples", 20)
+    assert "only 1 source on the test side: there is no interval" in done.stderr and "[–, –]" in done.stdout
+
+
 def test_a_transformer_is_fine_tuned(calibrate: Calibrate, files: tuple[Path, Path], tmp_path: Path) -> None:
     model = encoder_in(tmp_path / "tiny")
     asked = ("--epochs", 2, "--device", "cpu", "--resamples", 20, "-o", "out")
@@ -163,7 +262,13 @@ def test_replies_that_are_no_list_are_failures_and_none_is_paid_for_twice(
     ("options", "said"),
     [
         ([], "say what to learn from: --train labelled.csv"),
-        (["--model", "x.json"], "--model and --predict go together"),
+        (["--model", "x.json"], "--model: say what for: --predict texts.csv, or --test labelled.csv"),
+        (["--predict", "y.csv"], "--predict: say what with: --model kept.json"),
+        (["--model", "x.json", "--test", "y.csv", "--train", "z.csv"], "leave --train and --save out"),
+        (["--model", "x.json", "--test", "y.csv", "-c", "tfidf,majority"], "majority learns from --train"),
+        (["--model", "x.json", "--test", "y.csv", "-c", "recorded:other"], "is called tfidf; name it too"),
+        (["--model", "x.json", "--test", "y.csv", "--scheme", "crowdcounter"], "--scheme: a kept classifier has"),
+        (["--train", "train.csv", "--overwrite"], "--overwrite: it is for --predict"),
         (
             ["--model", "x.json", "--predict", "y.csv", "--train", "z.csv"],
             "leave --train, --test, --classifiers and --save",

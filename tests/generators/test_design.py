@@ -17,7 +17,7 @@ CONTROLLED, TYPED = load_scheme(None, "controlled"), load_scheme(None, "typed")
 
 def test_types_by_name_label_or_all() -> None:
     assert [a.type for a in asked_for(TYPED, "typed", "all", "all")] == list(TYPED.types)
-    assert asked_for(TYPED, "typed", "Humour, questions,humor", "all") == (Asked("humor"), Asked("questions"))
+    assert asked_for(TYPED, "typed", "Humour, questions,humor", "all") == (Asked("humour"), Asked("questions"))
     for method in ("zero-shot", "few-shot", "vanilla"):
         assert asked_for(TYPED, method, "all", "all") == (Asked(),)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="nothing is named"):

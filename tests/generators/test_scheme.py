@@ -8,6 +8,7 @@ import pytest
 
 from calibrator.errors import ConfigError
 from calibrator.generators.scheme import METHODS, found_in, load_scheme, read_scheme, shipped
+from calibrator.studies.types.scheme import find_scheme as find_types
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -23,11 +24,18 @@ def test_the_file_has_the_name_of_its_scheme() -> None:
 
 def test_the_six_types_are_found_by_the_names_that_the_data_has() -> None:
     types = load_scheme(None, "typed").types
-    assert len(types) == 6
     names = "shaming questions humour empathy_affiliation contradiction warning-of-consequences".split()
-    assert {found_in(types, name) for name in names} == set(types)
-    assert found_in(types, "Warning of Consequences") == "warning"
+    assert set(types) == set(names)
+    said = {"Warning of Consequences": names[5], "warning": names[5], "humor": names[2], "empathy": names[3]}
+    assert {name: found_in(types, name) for name in said} == said
     assert found_in(types, "sarcasm") is None
+
+
+def test_what_is_generated_has_the_types_that_classifiers_know() -> None:
+    """So that `types --train … --test` on what was generated compares like with like."""
+    known = find_types("crowdcounter")
+    generated = load_scheme("crowdcounter", "typed").types
+    assert {known.find(name) for name in generated} == set(generated)
 
 
 def test_the_published_limit_and_attributes() -> None:
@@ -49,6 +57,22 @@ def test_the_published_limit_and_attributes() -> None:
         (
             "attributes: {t-a: {label: A, definition: b}}\nchoices: {t: {a: {label: A, definition: b}}}",
             "'t-a' is an attribute and an option of a choice",
+        ),
+        (
+            "attributes: {tone: {label: A, definition: b}}\nchoices: {tone: {a: {label: C, definition: b}}}",
+            "'tone' is an attribute and a choice",
+        ),
+        (
+            "choices: {a: {b-c: {label: A, definition: b}}, a-b: {c: {label: C, definition: b}}}",
+            "'a-b-c' is an option of two choices",
+        ),
+        (
+            "types: {a: {label: Kind, definition: b}, c: {label: kind!, definition: d}}",
+            "the types 'a' and 'c' are both called 'kind'",
+        ),
+        (
+            "attributes: {a: {label: A, definition: b, also: [x]}}\nchoices: {t: {c: {label: X, definition: b}}}",
+            "the attributes 'a' and 't-c' are both called 'x'",
         ),
     ],
 )
@@ -73,3 +97,11 @@ def test_a_scheme_must_have_what_the_method_asks_for(tmp_path: Path) -> None:
         load_scheme(str(path), "typed")
     with pytest.raises(ConfigError, match="has no attributes"):
         load_scheme(str(path), "controlled")
+
+
+def test_names_may_be_signs_alone(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    kinds = "types: {a: {label: +, definition: b}, c: {label: '-', definition: d}}"
+    path.write_text(f"name: own\nsource: letter\noutput: answer\npurpose: P.\n{kinds}\n", encoding="utf-8")
+    types = load_scheme(str(path), "typed").types
+    assert (found_in(types, "+"), found_in(types, "-"), found_in(types, "?")) == ("a", "c", None)

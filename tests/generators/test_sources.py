@@ -31,6 +31,19 @@ def test_columns_are_guessed(columns: str, found: dict[str, str]) -> None:
     assert source_columns(table(dict.fromkeys(columns.split(), "x")), Wanted()) == found
 
 
+def test_guesses_are_marked_where_columns_are_told() -> None:
+    rows = table({"prompt": "A walk.", "doc_id": "x", "kind": "a"})
+    named = read_sources(rows, Wanted(source="prompt"), required="kind")
+    assert named.told() == "source=prompt; group=doc_id (guessed); required=kind"
+    assert read_sources(rows, Wanted(group="none")).told() == "source=prompt (guessed)"
+
+
+def test_a_source_is_of_the_groups_of_all_its_rows() -> None:
+    rows = table(*({"prompt": p, "group": g} for p, g in [("Walk.", "a"), ("walk", "b"), ("Run.", ""), ("WALK!", "")]))
+    sources = read_sources(rows, Wanted()).sources
+    assert [(s.group, s.groups, s.row) for s in sources] == [("a", {"a", "b"}, 2), (None, frozenset(), 4)]
+
+
 def test_an_output_is_never_taken_for_a_source() -> None:
     with pytest.raises(DataError, match="no column looks like the source; name it with --source"):
         source_columns(table({"output": "a", "kind": "b"}), Wanted())

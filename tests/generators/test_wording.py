@@ -12,7 +12,7 @@ ALL: list[tuple[Method, Form]] = [(m, f) for m in METHODS for f in ("chat", "pla
 
 
 def asked_by(method: Method) -> Asked:
-    return {"typed": Asked("humor"), "controlled": Asked(attributes=("factual", "tone-positive"))}.get(method, Asked())
+    return {"typed": Asked("humour"), "controlled": Asked(attributes=("factual", "tone-positive"))}.get(method, Asked())
 
 
 @pytest.mark.parametrize(("method", "form"), ALL)
@@ -34,8 +34,8 @@ def test_the_published_forms_have_the_source_as_the_message_of_the_user() -> Non
         system, user = Wording(load_scheme(None, method), method).messages("Buses are late.", asked_by(method))  # type: ignore[arg-type]
         assert (system.role, user.role, user.content) == ("system", "user", "Buses are late.")
         assert "Buses" not in system.content
-    (plain,) = Wording(load_scheme(None, "typed"), "typed", "plain").messages('A "bus"\nis late.', Asked("humor"))
-    assert "\"A 'bus' is late.\"" in plain.content and plain.content.endswith('"Humor" in answer to it is:')
+    (plain,) = Wording(load_scheme(None, "typed"), "typed", "plain").messages('A "bus"\nis late.', Asked("humour"))
+    assert "\"A 'bus' is late.\"" in plain.content and plain.content.endswith('"Humour" in answer to it is:')
 
 
 def test_a_typed_prompt_defines_all_types_and_asks_for_one() -> None:

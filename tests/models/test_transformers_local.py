@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import math
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -15,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from calibrator.errors import ConfigError, ModelError, ModelMissing
+from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnfit
 from calibrator.models.base import ChatReply, ChatRequest, Model, Sampling
 from calibrator.models.names import anchored_name, check_arguments, check_ready, levels, open_model
-from calibrator.models.transformers_loading import has_template
+from calibrator.models.transformers_loading import is_chat
 from calibrator.models.transformers_local import TransformersModel
+from calibrator.models.wire import TOO_LONG
 from calibrator.records import Message
 from tests.models import tiny
 from tests.models.contract import ModelContract, asking
@@ -179,9 +182,9 @@ def test_a_chat_template_is_used_where_there_is_one(causal: Path, tmp_path: Path
     import transformers
 
     folder = tiny.gpt2(tmp_path / "chat", template=tiny.TURNS)
-    assert has_template(f"transformers/{folder}")
-    assert not has_template(f"transformers/{causal}")
-    assert not has_template("transformers/nobody/has-this-model")
+    assert is_chat(f"transformers/{folder}", {})
+    assert not is_chat(f"transformers/{causal}", {})
+    assert not is_chat("transformers/nobody/has-this-model", {})
     shown = transformers.AutoTokenizer.from_pretrained(folder)("user : walk assistant : ")["input_ids"]
     request = asking("walk", max_tokens=2)
     assert ask(TransformersModel(f"transformers/{folder}"), request)[0].usage.prompt == len(shown)
@@ -189,6 +192,83 @@ def test_a_chat_template_is_used_where_there_is_one(causal: Path, tmp_path: Path
     assert ask(plain, request)[0].usage.prompt < len(shown)
     with pytest.raises(ConfigError, match=r"template=chat: .* has no chat template"):
         ask(TransformersModel(f"transformers/{causal}", {"template": "chat"}), request)
+
+
+@pytest.mark.parametrize(("template", "chat"), [("chat", True), ("turns", False), ("plain", False)])
+def test_what_is_said_of_the_template_decides(causal: Path, template: str, chat: bool) -> None:
+    for name in (f"transformers/{causal}", "transformers/nobody/has-this-model"):
+        assert is_chat(name, {"template": template}) == chat
+    with pytest.raises(ConfigError, match="template"):
+        is_chat(f"transformers/{causal}", {"template": "free"})
+
+
+def test_weights_are_fetched_before_their_template_is_looked_for(
+    causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a hub that has them, in place of the network."""
+    import huggingface_hub
+
+    chat = tiny.gpt2(tmp_path / "chat", template=tiny.TURNS)
+    fetched: list[str] = []
+
+    def snapshot(name: str, *, local_files_only: bool = False, **_: object) -> str:
+        if local_files_only and name not in fetched:
+            raise FileNotFoundError(name)
+        fetched.append(name)
+        return str(chat)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda _: ["model.safetensors"])
+    name = "transformers/some/model"
+    assert not is_chat(name, {})
+    assert not is_chat(name, {"download": "yes"}, fetch=False)
+    assert not is_chat(name, {"download": "yes", "template": "plain"})
+    assert (fetched, capsys.readouterr().err) == ([], "")
+    assert is_chat(name, {"download": "yes"})
+    assert fetched == ["some/model"]
+    assert capsys.readouterr().err == "fetching some/model from the Hugging Face hub\n"
+
+
+@pytest.mark.parametrize("kind", ["causal", "encoding"])
+def test_a_model_without_the_files_of_its_tokenizer_answers_nothing(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Transformers makes up an empty one."""
+    folder = tmp_path / "bare"
+    shutil.copytree(
+        request.getfixturevalue(kind), folder, ignore=shutil.ignore_patterns("*token*", "vocab*", "*.jinja")
+    )
+    with pytest.raises(ModelError) as told:
+        ask(TransformersModel(f"transformers/{folder}"), asking("Say 3."))
+    assert "\n" not in str(told.value)
+    assert isinstance(told.value, ModelUnfit) and "its tokenizer has no vocabulary" in str(told.value)
+
+
+def test_a_tokenizer_that_makes_nothing_of_a_text_is_an_error(causal: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "deaf"
+    shutil.copytree(causal, folder)
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    tokenizer["normalizer"] = {"type": "Replace", "pattern": {"Regex": "[\\s\\S]"}, "content": ""}
+    path.write_text(json.dumps(tokenizer))
+    model = TransformersModel(f"transformers/{folder}")
+    with pytest.raises(ModelUnfit, match="makes no token of the messages"):
+        ask(model, asking("Say 3."))
+    assert ask(model, asking("", max_tokens=2))[0].usage.prompt == 1  # nothing was asked: it begins by itself
+
+
+def test_the_room_for_the_reply_is_named_where_it_is_too_much(causal: Path) -> None:
+    fits, little, much, long = ask(
+        TransformersModel(f"transformers/{causal}"),
+        asking("Say 3.", max_tokens=8),
+        asking("Say 3.", max_tokens=510),
+        asking("Say 3.", max_tokens=4096),
+        asking("a " * 600, max_tokens=8),
+    )
+    assert fits.finish == "stop"
+    assert (little.finish, much.finish, long.finish) == ("refused",) * 3
+    assert much.detail == f"{TOO_LONG}, of 512 tokens, with --max-tokens 4096"
+    assert little.detail.endswith("with --max-tokens 510") and long.detail == TOO_LONG
 
 
 def test_a_model_of_turns_is_given_an_end_behind_each(causal: Path, tmp_path: Path) -> None:

@@ -245,6 +245,7 @@ def test_groups_are_drawn_whole() -> None:
             others,
             np.random.default_rng(8),
             resamples=300,
+            smoothing=0.0,
             groups=names[0],
             unlabelled_groups=names[1],
         )
@@ -295,3 +296,55 @@ def test_what_stands_along_must_be_there_for_all() -> None:
         powered_statistic(share, HUMAN, JUDGED, OTHERS, rng, along=[HUMAN], unlabelled_along=[HUMAN])
     with pytest.raises(ValueError, match="for neither"):
         powered_statistic(mean, HUMAN, JUDGED, OTHERS, rng, groups=NAMES[0])
+
+
+def test_a_smoothing_must_be_a_number_of_units() -> None:
+    for smoothing in (-1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="smoothing"):
+            powered_statistic(mean, HUMAN, JUDGED, OTHERS, np.random.default_rng(0), smoothing=smoothing)
+
+
+def test_the_smoothing_damps_the_weight_of_a_judge_and_leaves_the_labels_variance() -> None:
+    """Labels by lot share nothing with the scores: of a mean's covariance a share of n / (n + smoothing) is left."""
+    human, judged = drawn(320, 0.9, np.random.default_rng(12))
+    parts = human[:20], judged[:20], judged[20:]
+    plain, smooth = (
+        powered_statistic(mean, *parts, np.random.default_rng(13), resamples=8000, smoothing=s) for s in (0.0, 5.0)
+    )
+    assert smooth.weight == pytest.approx(plain.weight * 20 / 25, abs=0.03)
+    widths = [f.classical_high - f.classical_low for f in (plain, smooth)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.05)
+
+
+def agreeing(rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Return 325 labels of humans, of a judge and what was intended; three classes, each step slips in 1 of 15."""
+
+    def slipped(labels: Array) -> Array:
+        return np.where(rng.random(325) < 0.1, rng.integers(3, size=325), labels)
+
+    meant = rng.integers(3, size=325).astype(float)
+    human = slipped(meant)
+    return human, slipped(human), meant
+
+
+def macro_f1(labels: Array, meant: Array) -> float:
+    table = np.bincount((3 * labels + meant).astype(int), minlength=9).reshape(3, 3)
+    every = table.sum(axis=0) + table.sum(axis=1)
+    return float((2 * np.diag(table)[every > 0] / every[every > 0]).mean())
+
+
+def test_twenty_five_labels_with_a_judge_that_rarely_errs_cover_as_they_say() -> None:
+    """Labelled samples without a slip of the judge are common, and say little of how often it slips."""
+    rng = np.random.default_rng(14)
+    truth = 0.9 + 0.1 / 3  # precision and recall of each class, by symmetry
+    held = {0.0: 0, 1.0: 0}
+    for _ in range(200):
+        human, judged, meant = agreeing(rng)
+        for smoothing in held:
+            found = powered_statistic(
+                macro_f1, human[:25], judged[:25], judged[25:], rng, along=[meant[:25]], unlabelled_along=[meant[25:]],
+                resamples=60, smoothing=smoothing,
+            )  # fmt: skip
+            held[smoothing] += bool(found.low <= truth <= found.high)
+    assert held[0.0] < 170
+    assert held[1.0] >= 184

@@ -78,8 +78,18 @@ def test_a_summary_counts_each_text_once() -> None:
     assert (found.texts, found.complete) == (4, 3)
     assert dict(found.means) == pytest.approx({"clear": 2.25, "moving": 2 / 3, "rude": 2.0})
     assert found.overall == pytest.approx((2 / 3 + 0.5 + 1) / 3)
-    assert dict(found.first) == {"clear": 1, "moving": 1}
+    assert dict(found.first) == {("clear",): 1, ("moving",): 1}
     assert math.isnan(summary([], ASPECTS).overall)
+
+
+def test_components_that_cost_a_text_the_same_are_first_together() -> None:
+    low, tie = {"clear": 1.0, "moving": 1.0, "rude": 1.0}, {"clear": 1.0, "moving": 0.0, "rude": 2.0}
+    best = {"clear": 3.0, "moving": 1.0, "rude": 1.0}
+    found = summary([tie, low, tie, best], ASPECTS)
+    assert dict(found.first) == {("clear",): 1, ("clear", "moving"): 2}
+    weights = {"clear": 0.1 * 3, "rude": 0.6}  # 0.3 and half of 0.6, but for rounding
+    found = summary([{"clear": 1.0, "moving": 1.0, "rude": 3.0}], ASPECTS, weights)
+    assert list(found.first) == [("clear", "rude")]
 
 
 @pytest.mark.parametrize(

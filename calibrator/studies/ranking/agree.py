@@ -16,6 +16,7 @@ from calibrator.studies.ranking.field import Array, Field, only
 LEVEL = 0.90  # of the interval of tau
 SIGNIFICANT = 0.05
 TRUSTED, NOT_TRUSTED, TOO_FEW, UNDEFINED = "trusted", "not trusted", "too few systems", "not defined"
+MAYBE_SEEN = "may have seen these items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,23 @@ class RankAgreement:
     sources: int
     systems: int
     partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OnNewSystems:
+    """How a judge that was fitted ranks systems whose texts it was not fitted to, each left out of the fit in turn.
+
+    `found` is None where that was not measured; `why` says why.
+    """
+
+    found: RankAgreement | None
+    verdict: str
+    why: str = ""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the judge may be trusted to rank new systems."""
+        return self.verdict == TRUSTED
 
 
 def rank_agreement(field: Field, judge: str, resamples: int, seed: int) -> RankAgreement:
@@ -97,18 +115,18 @@ def _tops(judged: Array, human: Array) -> Array:
     return found
 
 
-def verdict_of(agreement: RankAgreement, threshold: float) -> str:
+def verdict_of(agreement: RankAgreement, threshold: float, *, maybe_seen: bool = False) -> str:
     """Return whether a judge may be trusted to rank: the interval's lower end is above the threshold, and p < 0.05.
 
-    With so few systems that not even the same order is significant (four or fewer), that cannot be said; a tau that is
-    not defined is no trust either.
+    With so few systems that not even the same order is significant (four or fewer), that cannot be said, nor of a judge
+    that may have been calibrated on some of the items (`maybe_seen`); a tau that is not defined is no trust either.
     """
     if not np.isfinite(agreement.tau.value):
         return UNDEFINED
     if smallest_p(agreement.systems) >= SIGNIFICANT:
         return TOO_FEW
     passed = agreement.tau.low > threshold and agreement.p < SIGNIFICANT
-    return TRUSTED if passed else NOT_TRUSTED
+    return NOT_TRUSTED if not passed else MAYBE_SEEN if maybe_seen else TRUSTED
 
 
 def annotators_agreement(field: Field) -> float:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrator.stats.ranking import weighted_kendall
-from calibrator.studies.ranking.agree import TRUSTED
+from calibrator.studies.ranking.agree import SIGNIFICANT, TRUSTED
 from calibrator.studies.ranking.field import Array, Field
+from calibrator.studies.ranking.sentences import p_in_words
 
 # The paper's reading of a weighted tau, after Wicklin (2023); Landis and Koch (1977) of a kappa.
 TAU_CLASSES = ((0.71, "very strong"), (0.49, "strong"), (0.26, "moderate"), (-np.inf, "below moderate"))
@@ -54,26 +55,32 @@ def among(field: Field) -> Among:
     return Among(names, int(there.sum()), found)
 
 
-def choose(found: Among, verdicts: Mapping[str, str], first: str) -> Choice:
+def choose(found: Among, verdicts: Mapping[str, str], adjusted: Mapping[str, float], first: str) -> Choice:
     """Return the judge to choose: the first where it is trusted, else of those trusted the one closest to the others.
 
-    Closeness is the mean weighted tau with all other judges, trusted or not, as published.
+    The first was named beforehand. Any other is found among all that were tried, so its p must be below 0.05 after
+    Holm's correction for their number too (`adjusted`). Closeness is the mean weighted tau with all other judges,
+    trusted or not, as published.
     """
+    tried = f"{len(found.judges)} judges were tried" if len(found.judges) > 1 else "one judge was tried"
     if verdicts[first] == TRUSTED:
-        return Choice(first, "it is the first that was named, and is trusted")
-    trusted = [name for name in found.judges if verdicts[name] == TRUSTED]
+        return Choice(first, f"it is the first that was named, and is trusted ({tried})")
+    alone = [name for name in found.judges if verdicts[name] == TRUSTED]
+    trusted = [name for name in alone if adjusted[name] < SIGNIFICANT]
     if not trusted:
-        return Choice(None, "no judge is trusted to rank these systems")
+        why = f"of {len(alone)} trusted by themselves none has p below {SIGNIFICANT:g} by Holm" if alone else ""
+        return Choice(None, f"{why or 'no judge is trusted to rank these systems'} ({tried})")
     closeness = {name: found.mean_with_others(name) for name in trusted}
     best = max(trusted, key=lambda name: (np.nan_to_num(closeness[name], nan=-2.0), -found.judges.index(name)))
     verdict = "is not trusted" if verdicts[first] != "not defined" else "has no order of its own"
+    where = f"{tried}; p by Holm {p_in_words(adjusted[best])}; it was chosen on these very items"
     if len(trusted) == 1:
-        return Choice(best, f"{first} {verdict}, and it is the only one that is")
+        return Choice(best, f"{first} {verdict}, and it is the only one that is ({where})")
     mean = f"{closeness[best]:.3f}"
     rule = f"of the {len(trusted)} trusted judges its ranking is closest to the others'"
     alike = [name for name in trusted if name != best and f"{closeness[name]:.3f}" == mean]
     tied = f", as has {', '.join(alike)}: the first named of them" if alike else ""
-    return Choice(best, f"{first} {verdict}; {rule} (mean weighted tau {mean}{tied})")
+    return Choice(best, f"{first} {verdict}; {rule} (mean weighted tau {mean}{tied}; {where})")
 
 
 def class_of(value: float, classes: Sequence[tuple[float, str]]) -> str:

@@ -69,6 +69,15 @@ class Field:
         return [self.sources[k] for k in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Numbers or labels of items (n,) by the humans where these are used, by the judge, and by all humans."""
+
+    human: Array
+    judged: Array
+    every: Array
+
+
 def only(values: Array, rows: Places) -> Array:
     """Return the values (n,), nan but for those in `rows`."""
     kept = np.full(len(values), np.nan)

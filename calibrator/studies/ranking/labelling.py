@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from calibrator.cells import entries, missing
+from calibrator.cells import missing
 from calibrator.columns import GROUP, SOURCE, SYSTEM, find, plain
 from calibrator.errors import ConfigError, DataError
 from calibrator.stats.labels import co_occurrence, majority
 from calibrator.stats.systems import SystemScore, macro_f1_score, share_score
+from calibrator.studies.labels import label_text, listed
 from calibrator.studies.ranking.field import Array, Field, members
 from calibrator.studies.ranking.result import CoOccurrence
+from calibrator.studies.ranking.shared_labels import check_shared
 from calibrator.studies.ranking.study import About
 from calibrator.tables import Table
-from calibrator.texts import digest, normalise
+from calibrator.texts import digest, digest_set, normalise
 
-TRUE, FALSE = frozenset({"1", "1.0", "true", "yes", "y"}), frozenset({"0", "0.0", "false", "no", "n"})
+TRUE, FALSE = frozenset({"1", "true", "yes", "y"}), frozenset({"0", "false", "no", "n"})
 MOST_LABELS = 50  # different ones in a column: more are a text or a number
 
 
@@ -46,12 +48,17 @@ def labelled_field(table: Table, asked: LabelColumns) -> tuple[Field, tuple[str,
     The humans' label is the majority of the annotators', none where two labels are equally frequent. A system's score
     is the macro-F1 of its labels against those intended, or the share of its items that have one label.
 
-    Raises DataError if a column is not there or holds no labels, ConfigError if it is not said what the score is of.
+    Raises DataError if a column is not there, holds no labels or several in a cell; ConfigError if it is not said what
+    the score is of, if a column is named twice, and if one shares no label with those that it is compared with.
     """
-    if not asked.human or not asked.judges:
-        raise ConfigError("ranking by labels takes both: --human-labels COL[,COL] and --judge-labels COL[,COL]")
+    _check_named(table, asked)
     named = {name: _cells(table, find(table, name)) for name in (*asked.human, *asked.judges)}
     intended = _cells(table, find(table, asked.intended)) if asked.intended else None
+    strange = check_shared(
+        {name: named[name] for name in asked.human},
+        {name: named[name] for name in asked.judges},
+        {asked.intended: intended} if intended is not None else {},
+    )
     every = {v for cells in [*named.values(), *([intended] if intended else [])] for v in cells if v is not None}
     labels = tuple(sorted(every))
     system = _role(table, asked.system, SYSTEM, "system")
@@ -67,7 +74,7 @@ def labelled_field(table: Table, asked: LabelColumns) -> tuple[Field, tuple[str,
     sources = tuple(_source(table, source, k) for k in kept)
     annotators = np.array([_numbers(named[name], labels)[kept] for name in asked.human])
     human = majority(annotators)
-    told += _told(annotators, human, source)
+    told += [*_told(annotators, human, source), *strange]
     field = Field(
         systems=systems,
         member=member,
@@ -79,6 +86,49 @@ def labelled_field(table: Table, asked: LabelColumns) -> tuple[Field, tuple[str,
         raters=asked.human,
     )
     return _with_intended(field, intended, labels, kept), tuple(told)
+
+
+def labels_digest(table: Table, asked: LabelColumns) -> str:
+    """Return what tells apart the rows that are ranked on: their systems and sources, and what humans labelled.
+
+    The ledger of looks knows these rows by it, as it knows a test side of ratings by its digest; the order of rows
+    does not count. Raises as `labelled_field` does for columns that cannot be read.
+    """
+    system = _role(table, asked.system, SYSTEM, "system")
+    source = _role(table, asked.source, (*GROUP, *SOURCE), "source", taken=system)
+    named = (*asked.human, *((asked.intended,) if asked.intended else ()))
+    labels = list(zip(*(_cells(table, find(table, name)) for name in named), strict=True))
+    return digest_set(
+        digest([[_text(row.get(column)) for column in (system, source) if column], said])
+        for row, said in zip(table.rows, labels, strict=True)
+        if any(label is not None for label in said[: len(asked.human)])
+    )
+
+
+def described(table: Table, asked: LabelColumns) -> str:
+    """Return which columns are read, in one line, guesses marked."""
+    system = _role(table, asked.system, SYSTEM, "system")
+    source = _role(table, asked.source, (*GROUP, *SOURCE), "source", taken=system)
+    parts = [f"human={', '.join(asked.human)}", f"judges={', '.join(asked.judges)}"]
+    parts += [f"intended={asked.intended}"] if asked.intended else []
+    for role, column, said in (("system", system, asked.system), ("source", source, asked.source)):
+        parts += [f"{role}={column}{'' if said else ' (guessed)'}"] if column else []
+    return "; ".join(parts)
+
+
+def _check_named(table: Table, asked: LabelColumns) -> None:
+    """Raise ConfigError unless there are annotators and judges, and each column is named once."""
+    if not asked.human or not asked.judges:
+        raise ConfigError("ranking by labels takes both: --human-labels COL[,COL] and --judge-labels COL[,COL]")
+    roles = [(name, "--human-labels") for name in asked.human] + [(name, "--judge-labels") for name in asked.judges]
+    roles += [(asked.intended, "--intended")] if asked.intended else []
+    seen: dict[str, str] = {}
+    for name, option in roles:
+        column = find(table, name)
+        if column in seen:
+            where = f"in {option} twice" if seen[column] == option else f"in {seen[column]} and in {option}"
+            raise ConfigError(f"{option}: column '{column}' stands {where}; it would be compared with itself")
+        seen[column] = option
 
 
 def _with_intended(field: Field, intended: list[str | None] | None, labels: Sequence[str], kept: list[int]) -> Field:
@@ -105,7 +155,7 @@ def _score(asked: LabelColumns, labels: Sequence[str], intended: Array | None) -
         if asked.label:
             raise ConfigError("--label: with --intended a system's score is the macro-F1; leave one of the two out")
         return macro_f1_score(intended, np.arange(len(labels), dtype=float))
-    label = asked.label
+    label = _label(asked.label)
     if not label and set(labels) <= TRUE | FALSE:
         label = next((v for v in labels if v in TRUE), "")
     if label not in labels:
@@ -129,8 +179,11 @@ def _told(annotators: Array, human: Array, source: str | None) -> list[str]:
 
 
 def _cells(table: Table, column: str) -> list[str | None]:
-    """Return the labels of a column, None where there is none. Raises DataError if it holds no labels."""
-    found = [None if missing(cell := row.get(column)) else _label(cell) for row in table.rows]
+    """Return the labels of a column, None where there is none.
+
+    Raises DataError if it holds no labels, too many different ones, or several in a cell.
+    """
+    found = [_one(table, row.get(column), at, column) for row, at in zip(table.rows, table.row_numbers, strict=True)]
     different = {v for v in found if v is not None}
     if not different:
         raise DataError("holds no labels", file=table.path, column=column)
@@ -139,12 +192,19 @@ def _cells(table: Table, column: str) -> list[str | None]:
     return found
 
 
+def _one(table: Table, cell: Any, at: int, column: str) -> str | None:
+    """Return the one label of a cell, also that of a list of one; None for none. Raises DataError for several."""
+    parts = listed(cell)
+    labels = list(dict.fromkeys(_label(p) for p in ([cell] if parts is None else parts) if not missing(p)))
+    if len(labels) > 1:
+        shown = ", ".join(f"'{label[:40]}'" for label in labels[:3])
+        problem = f"a list of {len(labels)} labels ({shown}) where systems are ranked by one; name a column with one"
+        raise DataError(problem, file=table.path, row=at, column=column)
+    return labels[0] if labels else None
+
+
 def _label(cell: Any) -> str:
-    if isinstance(cell, list):
-        return "+".join(sorted(map(str, cell)))
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip().lower()
+    return label_text(cell).lower()
 
 
 def _numbers(cells: Sequence[str | None], labels: Sequence[str]) -> Array:
@@ -208,7 +268,7 @@ def _kind(table: Table, column: str) -> str:
     values = [v for row in table.rows if not missing(v := row.get(column))]
     if not values:
         raise DataError("holds no labels", file=table.path, column=column)
-    if any(isinstance(entries(v), list) and (isinstance(v, list) or str(v).strip().startswith("[")) for v in values):
+    if any(listed(v) is not None for v in values):
         return "list"
     return "yes or no" if {_label(v) for v in values} <= TRUE | FALSE else "value"
 
@@ -218,7 +278,8 @@ def _labels_of(row: Mapping[str, Any], column: str, kind: str) -> list[str]:
     if missing(cell):
         return []
     if kind == "list":
-        return [_text(entry) for entry in entries(cell) if not missing(entry)]
+        parts = listed(cell)
+        return [label_text(entry) for entry in ([cell] if parts is None else parts) if not missing(entry)]
     if kind == "yes or no":
         return [column] if _label(cell) in TRUE else []
     return [f"{column}={_label(cell)}"]

@@ -14,11 +14,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class OwnItems(_Part):
+    """What a judge that scored a part alone is held against: so many items of a system, and the humans' score there."""
+
+    items: int
+    human: float | None
+
+
 class SystemRow(_Part):
     """One system: its rated items, its score by the humans and by each judge, None where there is none.
 
     `judges` are on the items that the humans rated, as `human` is; `everything` on all that the judge scored, rated or
-    not.
+    not. A judge that scored a part of the items has its `own` ones, on which its score in `judges` is.
     """
 
     system: str
@@ -26,26 +33,45 @@ class SystemRow(_Part):
     human: float | None
     judges: dict[str, float | None]
     everything: dict[str, float | None]
+    own: dict[str, OwnItems] = {}
 
 
 class SizePart(_Part):
     """Tau by the human labels of each system (see `sizes.SizeLine`): `subsets` at its quantiles, `anew` with ends.
 
-    `significant` is the share of the new draws whose tau is large enough for p < 0.05.
+    `significant` is the share of the new draws whose tau is large enough for p < 0.05, `trusted` that of those with a
+    verdict of trust, None where the former alone is below 0.8. `extrapolated`: a system has fewer labels.
     """
 
     size: int
     subsets: tuple[float | None, ...]
     anew: Figure
     significant: float
+    trusted: float | None = None
+    extrapolated: bool = False
+
+
+class NewSystemsPart(_Part):
+    """How a judge that was fitted ranks systems that it was not fitted to, each left out of the fit in turn.
+
+    `tau` with its interval of 90 %, `p` and `verdict` are as in `JudgeRank`; None where that could not be checked,
+    which `unchecked` gives the reason of.
+    """
+
+    tau: Figure | None
+    p: float | None
+    verdict: str
+    unchecked: str = ""
 
 
 class JudgeRank(_Part):
     """One judge's ranking beside the humans' (see `agree.RankAgreement`); the interval of `tau` is one of 90 %.
 
-    `verdict` is "trusted", "not trusted", "too few systems" or "not defined", `sentence` says it with its figures;
-    `needed` is the fewest labels of each system with which the interval stays above the threshold, None if none of
-    `sizes` does. `with_others` is the mean weighted tau with the other judges' rankings.
+    `verdict` is "trusted", "not trusted", "too few systems", "not defined" or "may have seen these items", `sentence`
+    says it with its figures. It is about these systems; `new_systems` is there for a judge that was fitted to ratings.
+    `needed` is the fewest labels of each system with which four of five verdicts are trust, None if none of `sizes`
+    is enough; the systems `limiting` have but `labels` of them, others more. `with_others` is the mean weighted tau
+    with the other judges' rankings, `adjusted` p after Holm's correction for all judges.
     """
 
     name: str
@@ -65,6 +91,10 @@ class JudgeRank(_Part):
     sentence: str
     sizes: tuple[SizePart, ...] = ()
     needed: int | None = None
+    labels: int = 0
+    limiting: tuple[str, ...] = ()
+    new_systems: NewSystemsPart | None = None
+    adjusted: float | None = None
     with_others: float | None = None
     failures: dict[str, int] = {}
     notes: tuple[str, ...] = ()
@@ -79,10 +109,11 @@ class AmongPart(_Part):
 
 
 class ChoicePart(_Part):
-    """The judge to rank systems with, None where none is to be trusted, and why."""
+    """The judge to rank systems with, None where none is to be trusted, and why; of so many `tried`."""
 
     judge: str | None
     why: str
+    tried: int
 
 
 class KappaPart(_Part):
@@ -147,7 +178,8 @@ class CoOccurrence(_Part):
 class RankTable(_Part):
     """The ranking study of one aspect, or of one set of labels.
 
-    `annotators` is Kendall's tau of one annotator's ranking with that of the others. `side` says which items these are.
+    `annotators` is Kendall's tau of one annotator's ranking with that of the others. `side` says which items these are,
+    `columns` which columns they were read from.
     """
 
     name: str
@@ -155,6 +187,7 @@ class RankTable(_Part):
     score: str
     better: str
     side: str
+    columns: str = ""
     items: int
     unrated: int
     sources: int
@@ -171,12 +204,16 @@ class RankTable(_Part):
 
 
 class Overall(_Part):
-    """How well a judge ranks systems in one number: the mean of tau over the aspects in which it is defined."""
+    """How well a judge ranks systems in one number: the mean of tau over the aspects in which it is defined.
+
+    `new_systems` is the same on systems left out of its fit; None for a judge that was not fitted here.
+    """
 
     judge: str
     tau: float | None
     aspects: int
     trusted: int
+    new_systems: float | None = None
 
 
 class RankResult(_Part):

@@ -1,8 +1,11 @@
-"""From a rated data set and judges by name to the field that is ranked; nothing that was fitted meets what it saw."""
+"""From a rated data set and judges by name to the field that is ranked.
+
+What was fitted to this data meets only what it was not fitted to; of a frozen judge of other data that is not known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +23,16 @@ from calibrator.evaluation.raters import most_items, ratings_by
 from calibrator.judges.frozen import read_frozen
 from calibrator.judges.places import find_frozen
 from calibrator.records import Item
+from calibrator.split import split_items
 from calibrator.stats.systems import SystemScore, mean_score, win_score
 from calibrator.studies.ranking.field import Array, Field, members
+from calibrator.studies.ranking.new_systems import Afresh, afresh
 from calibrator.studies.ranking.study import About
 from calibrator.tables import Table
 from calibrator.texts import unusable
 
 ALL, UNRATED = "all", "unrated"
+SAID_UNSEEN = "that it was calibrated on none of these items is the user's word (--unseen)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +66,46 @@ def made_judges(maker: Maker, bench: Bench, names: Sequence[JudgeName]) -> tuple
 
 
 def fitted_here(name: JudgeName, made: Sequence[Made], prepared: Prepared) -> bool:
-    """Whether a judge was fitted to, or chosen by, ratings of this data: a frozen one if it was calibrated on it."""
+    """Whether a judge was fitted to, or chosen by, ratings of this data: a frozen one if this test side was its own.
+
+    Of a frozen judge of this data with another test side `check_frozen` is to be asked before.
+    """
     if name.method == "calibrated" and name.argument:
-        return read_frozen(find_frozen(name.argument)).origin.data_digest == prepared.dataset.digest
+        return _kept_apart(name, prepared)
     if name.searches:
         return True
     return any(m.fit is not None for m in made if m.name == str(name))
+
+
+def maybe_seen(name: JudgeName, prepared: Prepared) -> bool:
+    """Whether a judge may have been calibrated on items of this data: a frozen one whose data was not this very data.
+
+    Another version of the file, or other ratings of the same texts, have another digest too.
+    """
+    return name.method == "calibrated" and bool(name.argument) and not _kept_apart(name, prepared)
+
+
+def _kept_apart(name: JudgeName, prepared: Prepared) -> bool:
+    """Whether the test side is known to hold nothing that a frozen judge was calibrated on."""
+    origin = read_frozen(find_frozen(name.argument)).origin
+    of_this_data = origin.data_digest == prepared.dataset.digest and prepared.test is not None
+    return origin.test_digest == prepared.split.test.digest or of_this_data
+
+
+def check_frozen(names: Sequence[JudgeName], prepared: Prepared) -> None:
+    """Raise ConfigError for a frozen judge that was calibrated on items of this test side: on another split of it."""
+    for name in names:
+        if name.method != "calibrated" or not name.argument or _kept_apart(name, prepared):
+            continue
+        origin = read_frozen(find_frozen(name.argument)).origin
+        if prepared.test is not None and origin.data_digest == prepared.test.digest:
+            raise ConfigError(f"--judges: {name}: it was calibrated on the very items of --test")
+        if origin.data_digest == prepared.dataset.digest:
+            own = split_items(prepared.dataset.items, origin.seed)
+            how = f"name its seed: --seed {origin.seed}"
+            if own.test.digest != origin.test_digest:
+                how = "it had a test file of its own; name that: --test"
+            raise ConfigError(f"--judges: {name}: it was calibrated on items of this test side; {how}")
 
 
 def ground(prepared: Prepared, table: Table, fitted: Sequence[str], enter_look: Callable[[], int]) -> Ground:
@@ -121,8 +161,8 @@ def _unrated(prepared: Prepared, table: Table, known: Sequence[Item]) -> tuple[I
 
 def scored_field(
     prepared: Prepared, where: Ground, made: Sequence[Made], bench: Bench, progress: Progress, *, wins: bool
-) -> tuple[Field, dict[str, dict[str, int]]]:
-    """Return what judges and humans gave the items, and each judge's failures by reason.
+) -> tuple[Field, dict[str, dict[str, int]], Afresh]:
+    """Return what judges and humans gave the items, each judge's failures by reason, and scores on new systems.
 
     A system's score is its mean, or how often it `wins`. Raises what models raise.
     """
@@ -157,7 +197,8 @@ def scored_field(
         raters=tuple(f"annotator {k + 1}" for k in (people.columns if people else ())),
         sign=-1.0 if prepared.aspect.better == "lower" else 1.0,
     )
-    return field, failures
+    known = prepared.split.train + prepared.split.dev
+    return field, failures, afresh(made, known, items, progress)
 
 
 def about_scores(
@@ -166,17 +207,28 @@ def about_scores(
     made: Sequence[Made],
     left_out: Sequence[LeftOut],
     failures: dict[str, dict[str, int]],
+    new: Afresh,
+    frozen: Mapping[str, bool],
 ) -> About:
-    """Return what the field is, in words."""
+    """Return what the field is, in words.
+
+    `new` is what judges give on systems left out of their fits; `frozen` holds the judges that may have seen the items,
+    and whether the user says that they did not.
+    """
     told = [f"'{lo.name}' was left out: {lo.reason}" for lo in left_out]
     told += [f"a grave fault of the data, passed over by --force: {fault}" for fault in prepared.faults]
+    notes = {m.name: m.notes for m in made}
+    notes |= dict.fromkeys((name for name, unseen in frozen.items() if unseen), (SAID_UNSEEN,))
     return About(
         name=prepared.aspect.ref,
         data=prepared.dataset.name,
         side=where.side,
         kind="scores",
         signature=f"split:{prepared.split.digest[:12]}",
-        notes={m.name: m.notes for m in made},
+        notes=notes,
         failures=failures,
         cautions=(*where.told, *told),
+        columns=prepared.dataset.mapped.described(),
+        new=new,
+        maybe_seen=tuple(name for name, unseen in frozen.items() if not unseen),
     )

@@ -11,6 +11,7 @@ from calibrator import __version__
 from calibrator.calibration.result import figure, rounded
 from calibrator.errors import ConfigError
 from calibrator.judges.frozen_parts import Figure
+from calibrator.stats.permutation import holm
 from calibrator.stats.prediction_powered import Powered
 from calibrator.stats.resampling import Interval
 from calibrator.studies.ranking.agree import (
@@ -21,22 +22,22 @@ from calibrator.studies.ranking.agree import (
 )
 from calibrator.studies.ranking.among import Among, among, choose
 from calibrator.studies.ranking.field import Array, Field
+from calibrator.studies.ranking.figures import ENOUGH_LABELS
 from calibrator.studies.ranking.kappas import Kind, kappas
+from calibrator.studies.ranking.new_systems import Afresh
+from calibrator.studies.ranking.parts import Judged, judge_part, system_rows
 from calibrator.studies.ranking.powered import MEANS, PoweredScores, labelled_rows, powered_scores
 from calibrator.studies.ranking.result import (
     AmongPart,
     ChoicePart,
-    JudgeRank,
     KappaPart,
     PairDifference,
     PoweredPart,
     PoweredRow,
     RankTable,
-    SizePart,
-    SystemRow,
 )
-from calibrator.studies.ranking.sentences import sentence
-from calibrator.studies.ranking.sizes import PUBLISHED, REPEATS, SizeLine, needed, size_lines, sizes_there
+from calibrator.studies.ranking.sizes import PUBLISHED, REPEATS, fewest, size_lines, sizes_tried
+from calibrator.studies.ranking.win_rates import never_met
 from calibrator.texts import digest
 
 RESAMPLES = 2000
@@ -60,7 +61,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a field is, in words: its name, its data, which items these are; and what must be known of its judges."""
+    """What a field is, in words: its name, its data, which items these are; and what must be known of its judges.
+
+    `new` is what judges that were fitted give on systems left out of the fit; those in `maybe_seen` may have been
+    calibrated on some of the items. `columns` says which ones were read.
+    """
 
     name: str
     data: str
@@ -70,6 +75,9 @@ class About:
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
+    columns: str = ""
+    new: Afresh = field(default_factory=Afresh)
+    maybe_seen: tuple[str, ...] = ()
 
 
 def study(subject: Field, terms: Terms, about: About) -> RankTable:
@@ -77,29 +85,35 @@ def study(subject: Field, terms: Terms, about: About) -> RankTable:
 
     So does a number of labels (`labelled`) that a system does not have.
     """
-    rated = _rated(subject, about)
+    rated = rated_systems(subject, about)
     found = {name: rank_agreement(subject, name, terms.resamples, terms.seed) for name in subject.judges}
-    verdicts = {name: verdict_of(a, terms.threshold) for name, a in found.items()}
+    verdicts = {n: verdict_of(a, terms.threshold, maybe_seen=n in about.maybe_seen) for n, a in found.items()}
+    adjusted = dict(zip(found, holm([a.p for a in found.values()]), strict=True))
     together = among(subject)
-    first = next(iter(found))
-    choice = choose(together, verdicts, first)
+    choice = choose(together, verdicts, adjusted, next(iter(found)))
     agreed = kappas(subject, about.kind, tuple(found) if about.kind == "labels" else ())
     rows = subject.common()
+    powered = _powered(subject, terms)
+    told = (*_cautions(subject, rated, found), *never_met(subject, rows), *_few_labels(subject, powered))
     return RankTable(
         name=about.name,
         data=about.data,
         score=subject.score.name,
         better="lower" if subject.sign < 0 else "higher",
         side=about.side,
+        columns=about.columns,
         items=len(rows),
         unrated=int((~np.isfinite(subject.human)).sum()),
         sources=len(set(subject.sources_of(rows))),
-        systems=_systems(subject, found),
-        judges=tuple(_judge(subject, a, verdicts[name], together, terms, about) for name, a in found.items()),
+        systems=system_rows(subject, found),
+        judges=tuple(
+            judge_part(_judged(subject, a, verdicts[name], adjusted[name], together, terms, about), terms.threshold)
+            for name, a in found.items()
+        ),
         threshold=terms.threshold,
         annotators=rounded(annotators_agreement(subject)),
         among=_among_part(together) if len(found) > 1 else None,
-        choice=ChoicePart(judge=choice.judge, why=choice.why),
+        choice=ChoicePart(judge=choice.judge, why=choice.why, tried=len(found)),
         kappas=None
         if agreed is None
         else KappaPart(
@@ -111,13 +125,13 @@ def study(subject: Field, terms: Terms, about: About) -> RankTable:
             alpha=rounded(agreed.alpha),
             cut=agreed.cut,
         ),
-        powered=_powered(subject, terms),
+        powered=powered,
         signature=_signature(subject, terms, about),
-        cautions=(*about.cautions, *_cautions(subject, rated, found, terms)),
+        cautions=(*about.cautions, *told),
     )
 
 
-def _rated(subject: Field, about: About) -> list[str]:
+def rated_systems(subject: Field, about: About) -> list[str]:
     """Return the systems that have an item with a human figure. Raises ConfigError if there are not two."""
     if not subject.judges:
         raise ConfigError(f"{about.data}: no judge is left to be ranked with")
@@ -132,7 +146,7 @@ def _rated(subject: Field, about: About) -> list[str]:
     return rated
 
 
-def _cautions(subject: Field, rated: Sequence[str], found: Mapping[str, RankAgreement], terms: Terms) -> list[str]:
+def _cautions(subject: Field, rated: Sequence[str], found: Mapping[str, RankAgreement]) -> list[str]:
     told = []
     if unrated := [s for s in subject.systems if s not in rated]:
         told.append(f"humans rated no item of {', '.join(unrated)}: judges are not held against them there")
@@ -147,67 +161,45 @@ def _cautions(subject: Field, rated: Sequence[str], found: Mapping[str, RankAgre
         told.append("no two systems have a source in common: items are drawn within each system by itself")
     counts = np.bincount(subject.member[rows], minlength=len(subject.systems))
     if counts.any() and counts[counts > 0].max() > 2 * counts[counts > 0].min():
-        told.append(f"systems have from {counts[counts > 0].min()} to {counts.max()} rated items")
-    if subject.score.name not in MEANS and (terms.labelled is not None or np.isnan(subject.human).any()):
-        told.append(f"no corrected scores: the {subject.score.name} of a system is no mean over its items")
+        least = int(counts[counts > 0].min())
+        few = ", ".join(subject.systems[k] for k in np.flatnonzero(counts == least))
+        told.append(f"systems have from {least} ({few}) to {counts.max()} rated items")
     return told
 
 
-def _systems(subject: Field, found: Mapping[str, RankAgreement]) -> tuple[SystemRow, ...]:
-    rows = subject.common()
-    human = subject.plain_scores(subject.human, rows)
-    every = {name: subject.plain_scores(values) for name, values in subject.judges.items()}
-    counts = np.bincount(subject.member[rows], minlength=len(subject.systems))
-    return tuple(
-        SystemRow(
-            system=name,
-            items=int(counts[k]),
-            human=rounded(float(human[k])),
-            judges={judge: rounded(float(a.judged[k])) for judge, a in found.items()},
-            everything={judge: rounded(float(scores[k])) for judge, scores in every.items()},
-        )
-        for k, name in enumerate(subject.systems)
-    )
+def _few_labels(subject: Field, powered: Sequence[PoweredPart]) -> list[str]:
+    """Return what must be said of corrected scores that are no means and rest on few labels."""
+    fewest = min((row.labelled for part in powered for row in part.rows), default=ENOUGH_LABELS)
+    if subject.score.name in MEANS or fewest >= ENOUGH_LABELS:
+        return []
+    what = f"corrected {subject.score.name} from only {fewest} labelled items of a system"
+    return [
+        f"{what}: below {ENOUGH_LABELS} its 95 % intervals, and those of the labels alone, hold the truth less often"
+    ]
 
 
-def _judge(
-    subject: Field, found: RankAgreement, verdict: str, together: Among, terms: Terms, about: About
-) -> JudgeRank:
-    lines: tuple[SizeLine, ...] = ()
-    if np.isfinite(found.tau.value):
-        sizes = sizes_there(subject, subject.rows_of(subject.judges[found.judge]), terms.sizes)
-        lines = size_lines(subject, found.judge, sizes, terms.repeats, terms.seed)
-    return JudgeRank(
-        name=found.judge,
-        tau=figure(found.tau),
-        p=rounded(found.p),
-        spearman=rounded(found.spearman),
-        pearson=rounded(found.pearson),
-        alike=rounded(found.alike),
-        top=rounded(found.top),
-        top_share=rounded(found.top_share),
-        defined=round(found.defined, 4),
-        items=found.items,
-        sources=found.sources,
-        systems=found.systems,
-        partial=found.partial,
+def _judged(
+    subject: Field,
+    found: RankAgreement,
+    verdict: str,
+    adjusted: float,
+    together: Among,
+    terms: Terms,
+    about: About,
+) -> Judged:
+    name = found.judge
+    there = fewest(subject, subject.rows_of(subject.judges[name]))
+    sizes = sizes_tried(there.labels, terms.sizes) if np.isfinite(found.tau.value) else ()
+    return Judged(
+        found=found,
         verdict=verdict,
-        sentence=sentence(found, verdict, terms.threshold),
-        sizes=tuple(_size(line) for line in lines),
-        needed=needed(lines, terms.threshold),
-        with_others=rounded(together.mean_with_others(found.judge)) if len(together.judges) > 1 else None,
-        failures=dict(about.failures.get(found.judge, {})),
-        notes=about.notes.get(found.judge, ()),
-    )
-
-
-def _size(line: SizeLine) -> SizePart:
-    low, middle, high = (rounded(v) for v in line.anew)
-    return SizePart(
-        size=line.size,
-        subsets=tuple(rounded(v) for v in line.subsets),
-        anew=Figure(value=middle, low=low, high=high),
-        significant=round(line.significant, 4),
+        new=about.new.of(subject, name, terms.resamples, terms.seed, terms.threshold),
+        lines=size_lines(subject, name, sizes, terms.repeats, terms.seed, terms.threshold),
+        labels=there,
+        adjusted=adjusted,
+        with_others=together.mean_with_others(name) if len(together.judges) > 1 else float("nan"),
+        failures=about.failures.get(name, {}),
+        notes=about.notes.get(name, ()),
     )
 
 
@@ -225,10 +217,11 @@ def _powered(subject: Field, terms: Terms) -> tuple[PoweredPart, ...]:
         try:
             rows = labelled_rows(subject, name, terms.labelled, terms.seed)
         except ValueError:
-            most = sizes_there(subject, subject.rows_of(subject.judges[name]), range(1, terms.labelled or 0))
-            problem = f"a system has only {most[-1] if most else 0} items that humans rated and {name} scored"
+            both = np.isfinite(subject.human) & np.isfinite(subject.judges[name])
+            most = fewest(subject, np.flatnonzero(both)).labels
+            problem = f"a system has only {most} items that humans rated and {name} scored"
             raise ConfigError(f"--labelled {terms.labelled}: {problem}") from None
-        if len(rows) and (found := powered_scores(subject, name, rows)) is not None:
+        if len(rows) and (found := powered_scores(subject, name, rows, terms.seed, terms.resamples)) is not None:
             parts.append(_powered_part(found))
     return tuple(parts)
 

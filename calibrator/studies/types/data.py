@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from calibrator.cells import entries, missing, number
+from calibrator.cells import missing, number
 from calibrator.columns import OUTPUT, REFERENCE, SOURCE, plain
 from calibrator.errors import DataError
+from calibrator.studies.labels import label_text, listed, quoted
 from calibrator.studies.types.base import Example, Labels
 from calibrator.studies.types.scheme import Scheme, spelling
 from calibrator.tables import Table, read_table
@@ -35,20 +35,25 @@ class Columns:
 
     def described(self) -> str:
         """Return the columns in one line, guesses marked."""
-        named = {"text": self.text, "labels": ", ".join(self.labels), "source": self.source}
+        named = {"text": self.text, "labels": ", ".join(map(quoted, self.labels)), "source": self.source}
         told = [f"{k}={v}{' (guessed)' if k in self.guessed else ''}" for k, v in named.items() if v]
         return "; ".join(told)
 
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A table of texts with their labels as they are spelled in it; None in `labels` where a row has none."""
+    """A table of texts with their labels as they are spelled in it; None in `labels` where a row has none.
+
+    `gaps` are the places of rows that have a 0 or 1 in some columns of labels and nothing in others: what is true of
+    them is not known.
+    """
 
     path: Path
     table: Table
     columns: Columns
     examples: tuple[Example, ...]
     labels: tuple[tuple[str, ...] | None, ...]
+    gaps: frozenset[int] = frozenset()
 
     @property
     def found(self) -> Counter[str]:
@@ -80,18 +85,21 @@ def read_spelled(
     )
     if not columns.labels:
         return Spelled(path, table, columns, examples, (None,) * len(examples))
-    return Spelled(path, table, columns, examples, _cells(table, columns.labels))
+    if len(columns.labels) > 1:
+        return Spelled(path, table, columns, examples, *_marks(table, columns.labels))
+    return Spelled(path, table, columns, examples, _cells(table, columns.labels[0]))
 
 
 def labelled(data: Spelled, scheme: Scheme, *, empty: bool) -> tuple[tuple[Example, ...], Counter[str]]:
     """Return the rows that have labels, as the scheme names them, and how often labels occur that it does not know.
 
     Unknown labels stay in the sets as they are spelled: what is true of a text is true whether it can be said or not.
-    An empty cell is a text without a label where `empty` says so, and else a row that nobody has labelled.
+    An empty cell is a text without a label where `empty` says so, and else a row that nobody has labelled. A row with
+    gaps is left out either way.
     """
     kept, unknown = [], Counter[str]()
-    for example, row in zip(data.examples, data.labels, strict=True):
-        if row is None and not empty:
+    for place, (example, row) in enumerate(zip(data.examples, data.labels, strict=True)):
+        if place in data.gaps or (row is None and not empty):
             continue
         named = [(label, scheme.find(label)) for label in row or ()]
         unknown.update(label for label, name in named if name is None)
@@ -151,10 +159,9 @@ def find_columns(
 
 def split_cell(cell: Any, separator: str) -> tuple[str, ...]:
     """Return the labels in a cell: a list, one written as text, or names joined by `separator` ("" for none)."""
-    if isinstance(cell, str) and cell.strip().startswith("["):
-        cell = _written_list(cell)
-    parts = cell if isinstance(cell, list | tuple) else _parts(cell, separator)
-    return tuple(dict.fromkeys(_text(p) for p in parts if not missing(p)))
+    found = listed(cell)
+    parts = _parts(cell, separator) if found is None else found
+    return tuple(dict.fromkeys(label_text(p) for p in parts if not missing(p)))
 
 
 def separator_of(cells: Iterable[Any]) -> str:
@@ -163,44 +170,38 @@ def separator_of(cells: Iterable[Any]) -> str:
     return next((s for s in SEPARATORS if any(s in c for c in said)), "")
 
 
-def _cells(table: Table, columns: tuple[str, ...]) -> tuple[tuple[str, ...] | None, ...]:
-    if len(columns) > 1:
-        return tuple(_marked(table, row, at, columns) for row, at in zip(table.rows, table.row_numbers, strict=True))
-    column = columns[0]
+def _cells(table: Table, column: str) -> tuple[tuple[str, ...] | None, ...]:
     separator = separator_of(row.get(column) for row in table.rows)
     return tuple(split_cell(row.get(column), separator) or None for row in table.rows)
 
 
-def _marked(table: Table, row: Any, at: int, columns: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the labels whose columns hold 1. Raises DataError for what is neither 0, 1, true, false nor empty."""
-    marked, empty = [], True
-    for column in columns:
-        cell = row.get(column)
-        if missing(cell):
+def _marks(table: Table, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...] | None, ...], frozenset[int]]:
+    """Return the labels of each row of 0 and 1, None where there is none, and the places of the rows with gaps."""
+    labels: list[tuple[str, ...] | None] = []
+    gaps = set()
+    for place, (row, at) in enumerate(zip(table.rows, table.row_numbers, strict=True)):
+        truths = [_truth(table, row.get(column), at, column) for column in columns]
+        if None in truths and any(t is not None for t in truths):
+            gaps.add(place)
+            labels.append(None)
             continue
-        truth = {"true": 1.0, "false": 0.0}.get(str(cell).strip().lower(), number(cell))
-        if truth not in (0.0, 1.0):
-            problem = f"'{_text(cell)[:40]}' is neither 0 nor 1; one column of labels is named alone"
-            raise DataError(problem, file=table.path, row=at, column=column)
-        empty = False
-        marked += [column] if truth else []
-    return None if empty or not marked else tuple(marked)
+        labels.append(tuple(c for c, truth in zip(columns, truths, strict=True) if truth) or None)
+    return tuple(labels), frozenset(gaps)
+
+
+def _truth(table: Table, cell: Any, at: int, column: str) -> bool | None:
+    """Return what a cell of 0 or 1 says, None where it is empty. Raises DataError for anything else."""
+    if missing(cell):
+        return None
+    truth = {"true": 1.0, "false": 0.0}.get(str(cell).strip().lower(), number(cell))
+    if truth not in (0.0, 1.0):
+        problem = f"'{_text(cell)[:40]}' is neither 0 nor 1; one column of labels is named alone"
+        raise DataError(problem, file=table.path, row=at, column=column)
+    return bool(truth)
 
 
 def _parts(cell: Any, separator: str) -> list[Any]:
     return cell.split(separator) if isinstance(cell, str) and separator else [cell]
-
-
-def _written_list(cell: str) -> Any:
-    """Return the list that a text writes out, as JSON or as Python does; the text itself if it is none."""
-    found = entries(cell)
-    if found != [cell]:
-        return found
-    try:
-        value = ast.literal_eval(cell.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return cell
-    return list(value) if isinstance(value, list | tuple) else cell
 
 
 def _text(cell: Any) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibrator.judges.parsing import outside_thought
+from calibrator.studies.labels import label_text
 from calibrator.studies.types.base import Labels
 from calibrator.studies.types.scheme import NONE, Scheme, spelling
 
@@ -57,15 +58,16 @@ def read_labels(text: str, scheme: Scheme, *, cut_off: bool = False) -> Labels |
 def named(entries: Sequence[Any], scheme: Scheme) -> Labels | str:
     """Return the labels that these entries name, or why they are none: each must be one of the scheme."""
     labels, none = set(), False
-    for entry in entries:
-        if not isinstance(entry, str):
+    for given in entries:
+        if isinstance(given, bool) or not isinstance(given, str | int | float):
             return OFF_LIST
+        entry = label_text(given)
         name = scheme.find(entry)
         if name is not None:
             labels.add(name)
         elif spelling(entry) in _NONE:
             none = True
-        elif entry.strip():
+        elif entry:
             return OFF_LIST
     if labels:
         return BOTH if none else frozenset(labels)

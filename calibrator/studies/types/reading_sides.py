@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibrator.errors import DataError
+from calibrator.studies.labels import quoted
 from calibrator.studies.types.data import Spelled, labelled, read_spelled
 from calibrator.studies.types.folds import holdout
 from calibrator.studies.types.scheme import Scheme, find_scheme, guess_scheme, scheme_of
@@ -48,7 +49,7 @@ def read_sides(
     mine, strange = labelled(learnt, chosen, empty=chosen.empty)
     its, _ = labelled(other, chosen, empty=chosen.empty)
     if strange:
-        listed = ", ".join(f"{label} ({n})" for label, n in strange.most_common(5))
+        listed = ", ".join(f"{quoted(label)} ({n})" for label, n in strange.most_common(5))
         raise DataError(f"labels that are not in the scheme {chosen.name}: {listed}", file=train)
     if not mine:
         raise DataError("no row has labels", file=train, column=", ".join(learnt.columns.labels))
@@ -58,9 +59,23 @@ def read_sides(
         told.append(f"split     {len(mine)} to learn from, {len(its)} to report on: by source, stratified over labels")
     elif other.columns != learnt.columns:
         told.append(f"test      {other.columns.described()}")
-    told.append(f"labels    {', '.join(chosen.names)} ({how})")
+    told.append(f"labels    {', '.join(map(quoted, chosen.names))} ({how})")
     files = {data.path: data for data in (learnt, other)}.values()
     return Read(Sides(mine, its, chosen, tuple(_unlabelled(files, chosen))), other, tuple(told))
+
+
+def read_test(test: Path, wanted: Mapping[str, str | None], scheme: Scheme, *, none: bool = False) -> Read:
+    """Return a side to report on, for a classifier that was kept; `scheme` are the labels that it can give.
+
+    Nothing is learnt, so that it cannot be known which of the texts it was fitted to: that is told. Raises DataError
+    for what cannot be used.
+    """
+    chosen = scheme.allowing_none() if none else scheme
+    data = read_spelled(test, **wanted)  # type: ignore[arg-type]
+    its, _ = labelled(data, chosen, empty=chosen.empty)
+    told = (f"columns   {data.columns.described()}", f"labels    {', '.join(map(quoted, chosen.names))} (as kept)")
+    unseen = "what the kept classifier was fitted to is not known here: texts that it saw count as if it had not"
+    return Read(Sides((), its, chosen, (*_unlabelled([data], chosen), unseen)), data, told)
 
 
 def _scheme(name: str | None, learnt: Spelled, other: Spelled) -> tuple[Scheme, str]:
@@ -75,10 +90,15 @@ def _scheme(name: str | None, learnt: Spelled, other: Spelled) -> tuple[Scheme, 
 
 
 def _unlabelled(files: Iterable[Spelled], scheme: Scheme) -> list[str]:
-    """Return how many rows of each file were left out, as nobody labelled them."""
+    """Return how many rows of each file were left out, as nobody labelled them, or not for every label."""
     told = []
     for data in files:
-        count = sum(row is None for row in data.labels)
+        count = sum(row is None for row in data.labels) - len(data.gaps)
         if count and not scheme.empty:
             told.append(f"{data.path.name}: {count} rows without labels are left out (--none: no label applies there)")
+        if data.gaps:
+            problem = (
+                "rows with an empty cell beside others of 0 and 1 are left out (write 0 where a label does not apply)"
+            )
+            told.append(f"{data.path.name}: {len(data.gaps)} {problem}")
     return told

@@ -20,6 +20,7 @@ from calibrator.cells import missing
 from calibrator.columns import OUTPUT, REFERENCE, plain
 from calibrator.errors import ConfigError, DataError
 from calibrator.records import Failure
+from calibrator.studies.labels import label_text
 from calibrator.studies.types.base import Answer, Assigned, Example, Labels, Tick, ignored
 from calibrator.studies.types.data import read_spelled, separator_of, split_cell
 from calibrator.studies.types.reading import named
@@ -115,7 +116,9 @@ def read_records(path: Path, column: str | None) -> list[Record]:
         return _nested(path, column)
     data = read_spelled(path, labels=column)
     return [
-        Record(e.text, e.source, e.source, labels or ()) for e, labels in zip(data.examples, data.labels, strict=True)
+        Record(e.text, e.source, e.source, labels or ())
+        for place, (e, labels) in enumerate(zip(data.examples, data.labels, strict=True))
+        if place not in data.gaps
     ]
 
 
@@ -168,4 +171,4 @@ def _same_source(records: Sequence[Record], example: Example) -> list[Record]:
 
 
 def _sets(records: Sequence[Record]) -> set[frozenset[str]]:
-    return {frozenset(map(str, r.entries)) for r in records}
+    return {frozenset(map(label_text, r.entries)) for r in records}

@@ -40,7 +40,9 @@ class TypesResult(Part):
 
     `labels` are those of the scheme and, behind them, the ones that occur in test only and nobody can give.
     `mean_labels` is how many a test text bears on average. `repeated_texts` and `repeated_sources` count the test
-    rows whose text or source stands in train too.
+    rows whose text or source stands in train too. `train` is 0 for a classifier that was kept. `look` says which look
+    at this test side it was, as the ledger has it; None if none was entered. Figures of a single group have no
+    interval.
     """
 
     scheme: str
@@ -57,3 +59,4 @@ class TypesResult(Part):
     rows: tuple[ClassifierRow, ...]
     warnings: tuple[str, ...] = ()
     signature: str
+    look: int | None = None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from calibrator.errors import ConfigError
 from calibrator.resources import folder
+from calibrator.studies.labels import label_text
 from calibrator.texts import normalise
 from calibrator.validation import checked, load_yaml
 
@@ -70,8 +71,9 @@ class Scheme:
 
 
 def spelling(text: str) -> str:
-    """Return a label as it is compared with others; one of signs alone (such as "+") stays as it is."""
-    return normalise(text) or text.strip()
+    """Return a label as it is compared with others; one of signs alone (such as "+") stays as it is, 1.0 is 1."""
+    plain = label_text(text)
+    return normalise(plain) or plain
 
 
 class LabelFile(BaseModel):

@@ -15,15 +15,16 @@ from calibrator.errors import DataError
 from calibrator.judges.frozen_parts import Figure
 from calibrator.records import Failure
 from calibrator.stats.multilabel import MEASURES, label_f1
-from calibrator.stats.resampling import group_weights, percentile_interval, resampled
+from calibrator.stats.resampling import codes, group_weights, percentile_interval, resampled
 from calibrator.studies.types.base import Answer, Array, Assigned, Classifier, Example, Tick, ignored, indicators
 from calibrator.studies.types.data import leak, true_labels
 from calibrator.studies.types.result import ClassifierRow, TypesResult
 from calibrator.studies.types.scheme import Scheme
-from calibrator.texts import digest
+from calibrator.texts import digest, digest_set
 
 RESAMPLES = 2000
 MANY = 0.05  # failures above which figures on the rest are not to be trusted
+FEW = 20  # groups on the test side below which intervals are rough
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,20 @@ class Sides:
         beside = {label for labels in true_labels(self.test) for label in labels} - set(self.scheme.names)
         return (*self.scheme.names, *sorted(beside))
 
+    @property
+    def test_digest(self) -> str:
+        """What tells test sides apart: texts, sources and labels, in any order; the ledger of looks has it."""
+        return _digest(self.test)
+
+    @property
+    def digest(self) -> str:
+        """What tells these two sides apart from others."""
+        return digest([_digest(self.train), self.test_digest])
+
+
+def _digest(side: Sequence[Example]) -> str:
+    return digest_set(digest([e.text, e.source, sorted(e.labels or ())]) for e in side)
+
 
 def answer_all(
     sides: Sides, candidates: Sequence[Candidate], begin: Callable[[str], Tick] = lambda name: ignored
@@ -91,6 +106,7 @@ def compare(
     groups = [e.group for e in test]
     bench = _Bench(
         indicators(true_labels(test), names),
+        codes(groups),
         group_weights(groups, resamples, np.random.default_rng(seed)),
         names,
         len(sides.scheme.names),
@@ -113,24 +129,30 @@ def compare(
         repeated_sources=repeated.sources,
         default=default,
         rows=rows,
-        warnings=(*sides.warnings, *_told(sides, repeated.texts, repeated.sources, rows)),
+        warnings=(*sides.warnings, *_few(groups, test), *_told(sides, repeated.texts, repeated.sources, rows)),
         signature=f"items:{len(test)}|groups:{len(set(groups))}|data:{key[:12]}|seed:{seed}|resamples:{resamples}",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The truth (n, L), the resamples (b, n) and the labels; the first `known` of them can be given."""
+    """The truth (n, L), groups (n,), the resamples (b, n) and the labels; the first `known` of them can be given."""
 
     truth: Array
+    groups: NDArray[np.int64]
     weights: Array
     names: tuple[str, ...]
     known: int
 
     def draws(self, measure: Callable[..., Array], said: _Said, where: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Return a figure on the items in `where`, and the same in each resample."""
+        """Return a figure on the items in `where`, and the same in each resample; nan there if all are of one group.
+
+        However often one group is drawn, the figure stays what it is: that is no interval.
+        """
         truth, given = self.truth[where], said.labels[where]
-        return measure(truth, given), resampled(measure, truth, given, self.weights[:, where])
+        draws = resampled(measure, truth, given, self.weights[:, where])
+        several = len(np.unique(self.groups[where])) > 1
+        return measure(truth, given), draws if several else np.full_like(draws, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +210,14 @@ def _figure(value: Array, draws: Array) -> Figure:
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _few(groups: Sequence[str], test: Sequence[Example]) -> list[str]:
+    """Return a caution where there are too few groups for what is said of others than these."""
+    count, what = len(set(groups)), "source" if any(e.source for e in test) else "text"
+    if count < 2:
+        return [f"only {count} {what} on the test side: there is no interval"]
+    return [f"only {count} {what}s on the test side: intervals over so few are rough"] if count < FEW else []
 
 
 def _told(sides: Sides, texts: int, sources: int, rows: Sequence[ClassifierRow]) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calibrator.errors import ModelError
+from calibrator.errors import ModelError, ModelMissing
 from calibrator.hub import device_of, loading, required, weights
 from calibrator.records import Failure
 from calibrator.studies.types.base import Answer, Array, Assigned, Classifier, Example, Tick, ignored, indicators
@@ -54,7 +55,7 @@ class TransformerLearner:
         """Return a classifier. Raises ModelMissing or ModelError if the checkpoint is not here or cannot be loaded."""
         transformers: Any = required("transformers", EXTRA, WANTS)
         torch: Any = required("torch", EXTRA, WANTS)
-        folder = weights(self.model, download=self.download, tell=self.tell)
+        folder = checkpoint(self.model, download=self.download, tell=self.tell)
         texts = [e for e in train if not unusable(e.text)]
         with loading(self.model):
             config = transformers.AutoConfig.from_pretrained(folder)
@@ -78,6 +79,16 @@ class TransformerLearner:
             self.tell,
         )
         return made
+
+
+def checkpoint(model: str, *, download: bool = False, tell: Told = _nobody) -> Path:
+    """Return the folder of a checkpoint. Raises ModelMissing or ModelError if there is none, or nothing to load it."""
+    required("transformers", EXTRA, WANTS)
+    required("torch", EXTRA, WANTS)
+    folder = weights(model, download=download, tell=tell)
+    if not (folder / "config.json").is_file():
+        raise ModelMissing(f"{model} is no checkpoint: there is no config.json in the folder; name the one that has it")
+    return folder
 
 
 class HeadClassifier:

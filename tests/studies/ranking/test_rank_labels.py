@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from calibrator.errors import ConfigError, DataError
-from calibrator.studies.ranking.labelling import LabelColumns, labelled_field, occurring_together
+from calibrator.studies.ranking.labelling import LabelColumns, labelled_field, labels_digest, occurring_together
 from calibrator.tables import Table
 
 ASKED = LabelColumns(("h1", "h2", "h3"), ("c",), "intended")
@@ -58,9 +58,8 @@ def test_the_share_of_a_label_and_gaps() -> None:
 
 
 def test_yes_and_no_need_no_label_to_be_named() -> None:
-    made = [r | {"h1": k % 3 == 0, "c": "yes" if k % 2 else "no"} for k, r in enumerate(rows())]
     with pytest.raises(ConfigError, match="--label: it is not said"):
-        labelled_field(table(made), LabelColumns(("h1", "h2"), ("c",)))
+        labelled_field(table(rows()), LabelColumns(("h1", "h2"), ("c",)))
     binary = [r | {"c": k % 2, "h1": float(k % 3 == 0)} for k, r in enumerate(rows())]
     field, _ = labelled_field(table(binary), LabelColumns(("h1",), ("c",)))
     assert field.plain_scores(field.judges["c"]).tolist() == [0.0, 1.0]
@@ -115,3 +114,83 @@ def test_labels_that_occur_together_in_columns_of_every_kind() -> None:
     assert counts["a", "b"] == 1
     assert counts["joke", "mood=cool"] == 2
     assert found.items == 3
+
+
+NUMBER = {"Fact": "0", "joke": "1"}
+
+
+def test_whole_numbers_with_and_without_decimals_are_one_label() -> None:
+    made = rows()
+    mixed = [
+        {name: NUMBER[str(v)] + (".0" if name in ("h1", "c") else "") if v in NUMBER else v for name, v in r.items()}
+        for r in made
+    ]
+    plain, _ = labelled_field(table(made), ASKED)
+    found, told = labelled_field(table(mixed), ASKED)
+    assert told == ()
+    assert found.human.tolist() == plain.human.tolist()
+    assert found.plain_scores(found.judges["c"]).tolist() == plain.plain_scores(plain.judges["c"]).tolist()
+    share, _ = labelled_field(table(mixed), replace(ASKED, intended="", label="1.0"))
+    assert share.score.name == "share"
+
+
+def test_a_list_of_one_label_is_that_label_and_of_several_is_refused() -> None:
+    made = rows()
+    ways = [lambda v: [v], lambda v: f'["{v}"]', lambda v: f"['{v}']", lambda v: [v, v], lambda v: v]
+    lists = [r | {"h1": ways[k % 5](r["h1"]), "c": ways[(k + 2) % 5](r["c"])} for k, r in enumerate(made)]
+    plain, _ = labelled_field(table(made), ASKED)
+    found, _ = labelled_field(table(lists), ASKED)
+    assert found.human.tolist() == plain.human.tolist()
+    assert found.judges["c"].tolist() == plain.judges["c"].tolist()
+    lists[4]["h2"] = []
+    assert np.isnan(labelled_field(table(lists), ASKED)[0].annotators[1][4])
+    lists[7]["c"] = ["Fact", "joke"]
+    with pytest.raises(DataError, match=r"row 9, column 'c': a list of 2 labels \('fact', 'joke'\)"):
+        labelled_field(table(lists), ASKED)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("c", "column 'c' shares no label with columns h1, h2, h3, intended"),
+        ("h2", "column 'h2' shares no label with columns h1, h3, intended"),
+        ("intended", "column 'intended' shares no label with columns h1, h2, h3"),
+    ],
+)
+def test_a_column_of_other_labels_is_refused(column: str, said: str) -> None:
+    made = [r | {column: f"x {r[column]}"} for r in rows()]
+    with pytest.raises(ConfigError, match=f"{said}.*'x fact', 'x joke' here, 'fact', 'joke' there"):
+        labelled_field(table(made), ASKED)
+
+
+def test_a_column_with_many_other_labels_is_told_of_and_with_a_few_is_not() -> None:
+    def told(strange: int) -> tuple[str, ...]:
+        made = [r | ({"c": "other"} if k < strange else {}) for k, r in enumerate(rows(30))]
+        return labelled_field(table(made), ASKED)[1]
+
+    assert told(6) == ()
+    assert told(7) == ("'c': 7 of its 30 labels stand nowhere in h1, h2, h3, intended ('other')",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"human": ("h1",), "judges": ("h1",)}, "column 'h1' stands in --human-labels and in --judge-labels"),
+        ({"human": ("h1", "H1")}, "column 'h1' stands in --human-labels twice"),
+        ({"intended": "c"}, "column 'c' stands in --judge-labels and in --intended"),
+    ],
+)
+def test_a_column_is_not_compared_with_itself(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        labelled_field(table(rows()), replace(ASKED, **asked))
+
+
+def test_rows_are_known_by_what_humans_labelled_in_any_order() -> None:
+    made = rows()
+    known = labels_digest(table(made), ASKED)
+    assert labels_digest(table(made[::-1]), ASKED) == known
+    assert labels_digest(table([r | {"c": "fact"} for r in made]), ASKED) == known
+    unrated = {"intended": "fact", "h1": "", "h2": None, "h3": "", "c": "fact", "model": "P", "prompt": "new"}
+    assert labels_digest(table([*made, unrated]), ASKED) == known
+    for change in ({"h2": "other"}, {"prompt": "other"}, {"model": "Q"}, {"intended": "other"}):
+        assert labels_digest(table([made[0] | change, *made[1:]]), ASKED) != known

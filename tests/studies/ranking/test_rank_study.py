@@ -11,6 +11,7 @@ import pytest
 from calibrator.errors import ConfigError
 from calibrator.stats.systems import mean_score
 from calibrator.studies.ranking.agree import (
+    MAYBE_SEEN,
     NOT_TRUSTED,
     TOO_FEW,
     TRUSTED,
@@ -19,11 +20,13 @@ from calibrator.studies.ranking.agree import (
     rank_agreement,
     verdict_of,
 )
-from calibrator.studies.ranking.among import Among, choose
+from calibrator.studies.ranking.among import Among, Choice, choose
 from calibrator.studies.ranking.field import Field, members
+from calibrator.studies.ranking.new_systems import Afresh
 from calibrator.studies.ranking.powered import BOTH, JUDGE_ONLY, LABELS_ONLY, labelled_rows, powered_scores
+from calibrator.studies.ranking.result import JudgeRank
 from calibrator.studies.ranking.sentences import sentence
-from calibrator.studies.ranking.sizes import PUBLISHED, SizeLine, needed, size_lines, sizes_there
+from calibrator.studies.ranking.sizes import HOLDS, PUBLISHED, SizeLine, fewest, needed, size_lines, sizes_tried
 from calibrator.studies.ranking.study import About, Terms, study
 
 ABOUT = About("x/quality", "made up", "all rated items", "scores")
@@ -126,7 +129,8 @@ def test_annotators_among_each_other() -> None:
 
 def test_the_spread_shrinks_with_more_labels_and_ends_in_the_verdicts_tau() -> None:
     field = field_of(sources=60, gap=0.2, noise=1.0)
-    sizes = sizes_there(field, field.common(), PUBLISHED)
+    assert fewest(field, field.common()).labels == 60
+    sizes = sizes_tried(60, PUBLISHED)[:4]
     assert sizes == (10, 25, 50, 60)
     lines = size_lines(field, "good", sizes, 300, 0)
     spread = [line.subsets[5] - line.subsets[1] for line in lines]
@@ -137,26 +141,129 @@ def test_the_spread_shrinks_with_more_labels_and_ends_in_the_verdicts_tau() -> N
 
 
 def test_labels_that_are_needed() -> None:
-    def line(size: int, low: float) -> SizeLine:
-        return SizeLine(size, (0.0,) * 7, (low, 0.5, 1.0), 0.0)
+    def enough(*trusted: float) -> int | None:
+        lines = [SizeLine(10 * k, (0.0,) * 7, (0.1, 0.5, 1.0), 0.9, t) for k, t in enumerate(trusted, 1)]
+        found = needed(lines)
+        return None if found is None else found.size
 
-    assert needed([line(10, -0.1), line(25, 0.1), line(50, 0.2)], 0.0) == 25
-    assert needed([line(10, 0.1), line(25, -0.1), line(50, 0.2)], 0.0) == 50, "it must stay above"
-    assert needed([line(10, 0.1)], 0.3) is None
-    assert needed([line(10, float("nan"))], 0.0) is None
+    assert enough(0.7, 0.8, 0.9) == 20
+    assert enough(0.9, 0.7, 0.9) == 30, "it must stay so"
+    assert enough(0.9, 0.7) is None
+    assert enough(float("nan")) is None, "p alone is small enough too rarely"
+
+
+def test_labels_answer_what_the_verdict_asks() -> None:
+    """Fewer labels leave the interval above 0 than make p small enough: both together are the verdict."""
+    field = field_of(sources=80, gap=0.5, noise=0.6)
+    lines = size_lines(field, "good", (5, 20, 60), 300, 0)
+    first, _, last = lines
+    assert first.anew[0] > 0, "what the interval alone would take for enough"
+    assert first.significant < HOLDS
+    assert np.isnan(first.trusted)
+    assert last.trusted >= HOLDS
+    assert all(line.trusted <= line.significant for line in lines if np.isfinite(line.trusted))
+    strict = size_lines(field, "good", (60,), 300, 0, threshold=0.85)
+    assert strict[0].significant == last.significant
+    assert strict[0].trusted < HOLDS, "and the interval has to lie above the threshold"
+
+
+def test_trusted_is_how_often_a_new_study_comes_to_trust() -> None:
+    """Held against whole studies of as many items drawn anew, each with its own bootstrap."""
+    field = field_of(sources=80, gap=0.5, noise=0.6)
+    (line,) = size_lines(field, "good", (30,), 300, 0, threshold=0.6)
+    rng = np.random.default_rng(7)
+    trusted = []
+    for _ in range(60):
+        drawn = np.concatenate([6 * s + np.arange(6) for s in rng.integers(80, size=30)])
+        names = tuple(f"n{k // 6:02d}" for k in range(len(drawn)))
+        anew = Field(field.systems, field.member[drawn], names, field.human[drawn],
+                     {"good": field.judges["good"][drawn]}, field.score, field.annotators[:, drawn])  # fmt: skip
+        trusted.append(verdict_of(rank_agreement(anew, "good", 200, 0), 0.6) == TRUSTED)
+    assert 0.1 < line.trusted < line.significant - 0.1, "a threshold at which the interval decides"
+    assert line.trusted == pytest.approx(np.mean(trusted), abs=0.17), "both are shares of a few draws"
+
+
+def test_more_labels_than_there_are_is_said_to_be_extrapolated() -> None:
+    field = field_of(sources=20, gap=0.8)
+    few = replace(with_judges(field, {"good": field.judges["good"]}),
+                  human=np.where((field.member == 5) & (np.arange(120) > 12), np.nan, field.human))  # fmt: skip
+    table = study(few, replace(QUICK, sizes=(2, 200)), ABOUT)
+    (judge,) = table.judges
+    assert (judge.labels, judge.limiting) == (3, ("F",)) or judge.labels == 2
+    assert [(s.size, s.extrapolated) for s in judge.sizes] == [(2, False), (200, True)]
+    assert judge.sizes[1].subsets == (None,) * 7
+    assert judge.sizes[1].anew.value is not None
+    assert any("(F) to 20 rated items" in c for c in table.cautions)
 
 
 def test_which_judge_to_choose() -> None:
     weighted = np.array([[1.0, 0.5, 0.6, 0.9], [0.5, 1.0, 0.8, 0.1], [0.6, 0.8, 1.0, 0.2], [0.9, 0.1, 0.2, 1.0]])
     found = Among(("all", "one", "two", "three"), 6, weighted)
 
-    def verdicts(*trusted: str) -> dict[str, str]:
-        return {name: TRUSTED if name in trusted else NOT_TRUSTED for name in found.judges}
+    small = dict.fromkeys(found.judges, 0.01)
 
-    assert choose(found, verdicts("all", "two"), "all").judge == "all"
-    assert choose(found, verdicts("one", "two", "three"), "all").judge == "two", "mean 0.53 beside 0.47 and 0.40"
-    assert choose(found, verdicts("three"), "all").judge == "three"
-    assert choose(found, verdicts(), "all").judge is None
+    def chosen(*trusted: str, adjusted: Mapping[str, float] = small) -> Choice:
+        verdicts = {name: TRUSTED if name in trusted else NOT_TRUSTED for name in found.judges}
+        return choose(found, verdicts, adjusted, "all")
+
+    assert chosen("all", "two").judge == "all"
+    assert chosen("one", "two", "three").judge == "two", "mean 0.53 beside 0.47 and 0.40"
+    assert "4 judges were tried; p by Holm 0.010; it was chosen on these very items" in chosen("one", "two").why
+    assert chosen("three").judge == "three"
+    assert chosen().judge is None
+    assert chosen("one", "two", adjusted=small | {"two": 0.08}).judge == "one"
+    many = chosen("one", "two", adjusted=dict.fromkeys(found.judges, 0.2))
+    assert (many.judge, "none has p below 0.05 by Holm" in many.why) == (None, True)
+    assert chosen("all", adjusted=dict.fromkeys(found.judges, 0.2)).judge == "all", "it was named beforehand"
+
+
+def test_of_forty_judges_that_rank_by_chance_none_is_chosen() -> None:
+    field = field_of(sources=30, gap=1.5, noise=0.3)
+    rng = np.random.default_rng(4)
+    judges = {f"j{k:02d}": rng.permutation(6)[field.member] + rng.normal(size=180) * 0.1 for k in range(39)}
+    judges["lucky"] = field.human
+    table = study(with_judges(field, {"first": -field.human, **judges}), replace(QUICK, sizes=(10,)), ABOUT)
+    lucky = table.judges[-1]
+    assert (lucky.verdict, table.choice.judge, table.choice.tried) == (TRUSTED, None, 41)
+    assert lucky.adjusted == pytest.approx(min(1.0, 41 * 2 / 720), abs=1e-6)
+    assert "41 judges were tried" in table.choice.why
+
+
+def test_a_judge_that_may_have_seen_the_items_is_not_trusted() -> None:
+    field = field_of(gap=0.8)
+    table = study(field, QUICK, replace(ABOUT, maybe_seen=("good", "inverse")))
+    verdicts = {j.name: j.verdict for j in table.judges}
+    assert (verdicts["good"], verdicts["inverse"]) == (MAYBE_SEEN, NOT_TRUSTED)
+    assert "cannot be said: it may have been calibrated on some of these items" in table.judges[0].sentence
+    assert table.choice.judge != "good"
+
+
+def test_trust_says_how_far_it_reaches() -> None:
+    field = with_judges(field_of(gap=0.8), {"good": field_of(gap=0.8).judges["good"]})
+
+    def judge(new: Afresh) -> JudgeRank:
+        return study(field, replace(QUICK, sizes=(10,)), replace(ABOUT, new=new)).judges[0]
+
+    here, also = judge(Afresh({"good": -field.human})), judge(Afresh({"good": field.human}))
+    assert "For these systems only, not for new ones (tau -1.00" in here.sentence
+    assert "also to rank new systems (tau 1.00" in also.sentence
+    assert here.new_systems is not None
+    assert (here.verdict, here.new_systems.verdict) == (TRUSTED, NOT_TRUSTED)
+    unchecked = judge(Afresh({}, {"good": "it is frozen"}))
+    assert "new ones could not be checked, it is frozen" in unchecked.sentence
+    assert judge(Afresh()).new_systems is None, "what was fitted to nothing knows no system"
+
+
+def test_a_judge_of_a_part_has_its_own_items_beside_it() -> None:
+    field = field_of()
+    half = np.where(np.arange(len(field.human)) < 120, field.judges["good"], np.nan)
+    table = study(with_judges(field, {"good": field.judges["good"], "half": half}), QUICK, ABOUT)
+    row = table.systems[0]
+    own = field.human[:120][field.member[:120] == 0]
+    assert set(row.own) == {"half"}
+    assert row.own["half"].items == 20
+    assert row.own["half"].human == pytest.approx(own.mean(), abs=1e-6)
+    assert row.items == 40
 
 
 def test_both_together_mend_a_judge_that_is_kind_to_one_system() -> None:
@@ -179,7 +286,9 @@ def test_both_together_mend_a_judge_that_is_kind_to_one_system() -> None:
 def test_unrated_rows_are_the_unlabelled_part() -> None:
     field = field_of(sources=50)
     human = np.where(np.arange(len(field.human)) < 120, field.human, np.nan)
-    table = study(replace(with_judges(field, {"good": field.judges["good"]}), human=human), QUICK, ABOUT)
+    people = np.where(np.isfinite(human), field.annotators, np.nan)
+    unrated = replace(with_judges(field, {"good": field.judges["good"]}), human=human, annotators=people)
+    table = study(unrated, QUICK, ABOUT)
     assert (table.items, table.unrated) == (120, 180)
     (part,) = table.powered
     assert part.taus is None

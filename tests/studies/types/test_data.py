@@ -28,6 +28,9 @@ NOTHING: dict[str, str | None] = {}
         (["['asking', 'calm']", "calm"], [("asking", "calm"), ("calm",)]),
         (["calm", ""], [("calm",), None]),
         (["1", "2"], [("1",), ("2",)]),
+        (["1.0", "2"], [("1",), ("2",)]),
+        (["1.0|2", "0.0"], [("1", "2"), ("0",)]),
+        (["[1.0, 2]", "1.5"], [("1", "2"), ("1.5",)]),
     ],
 )
 def test_labels_are_read_however_a_cell_holds_them(write_csv: Write, cells: list[str], wanted: list[object]) -> None:
@@ -57,6 +60,39 @@ def test_several_columns_of_0_and_1_are_labels(write_csv: Write) -> None:
     path = write_csv([{"text": "a", "asking": 1, "calm": 5}])
     with pytest.raises(DataError, match="row 2, column 'calm': '5' is neither 0 nor 1"):
         read_spelled(path, labels="asking,calm")
+
+
+def test_a_row_with_a_gap_among_0_and_1_is_left_out_and_counted(write_csv: Write) -> None:
+    rows = [
+        {"text": f"walk {k}", "asking": asking, "calm": calm}
+        for k, (asking, calm) in enumerate([(1, 0), (0, ""), (1, ""), ("", ""), (0, 0), (1, 1), (0, 1)])
+    ]
+    path = write_csv(rows)
+    data = read_spelled(path, labels="asking,calm")
+    assert data.gaps == {1, 2}
+    assert data.labels == (("asking",), None, None, None, None, ("asking", "calm"), ("calm",))
+    wanted: dict[str, str | None] = {"labels": "asking,calm"}
+    read = read_sides(path, path, wanted)
+    assert [e.text for e in read.sides.test] == ["walk 0", "walk 5", "walk 6"]
+    gap = "data.csv: 2 rows with an empty cell beside others of 0 and 1 are left out"
+    assert [w.partition(" (")[0] for w in read.sides.warnings] == ["data.csv: 2 rows without labels are left out", gap]
+    read = read_sides(path, path, wanted, none=True)
+    assert [e.text for e in read.sides.test] == ["walk 0", "walk 3", "walk 4", "walk 5", "walk 6"]
+    assert [w.partition(" (")[0] for w in read.sides.warnings] == [gap]
+
+
+def test_numbers_are_one_label_with_and_without_decimals(write_csv: Write) -> None:
+    train = write_csv([{"text": f"walk {k}", "labels": k % 2} for k in range(4)])
+    test = write_csv([{"text": f"way {k}", "labels": f"{k % 2}.0"} for k in range(4)], "test.csv")
+    sides = read_sides(train, test, NOTHING).sides
+    assert sides.labels == sides.scheme.names == ("0", "1")
+    assert [e.labels for e in sides.test] == [{"0"}, {"1"}, {"0"}, {"1"}]
+    assert Scheme((Label("1.0"), Label("1.5"))).find("1") == "1.0"
+
+
+def test_a_label_with_a_comma_is_quoted_where_labels_are_listed(write_csv: Write) -> None:
+    path = write_csv([{"text": f"walk {k}", "labels": "wry, mild|calm" if k % 2 else "calm"} for k in range(4)])
+    assert any(line.startswith('labels    calm, "wry, mild" (') for line in read_sides(path, path, NOTHING).told)
 
 
 def test_columns_are_guessed_and_lists_are_meant_before_single_labels(tmp_path: Path) -> None:

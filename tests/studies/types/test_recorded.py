@@ -105,3 +105,21 @@ def test_the_recorded_types_of_the_real_set_are_joined_to_every_text(real_data: 
     reasons = {a.reason for a in answers if isinstance(a, Failure)}
     assert len(answers) == 1288 and reasons == {NONE_GIVEN}
     assert sum(isinstance(a, Failure) for a in answers) == 9  # for these an empty list is recorded
+
+
+def test_numbers_are_labels_in_every_form(tmp_path: Path) -> None:
+    scheme, examples = scheme_of(["0", "1"]), [example(0, "yes"), example(1, "no")]
+    path = tmp_path / "other.csv"
+    path.write_text("text,labels\nyes,1.0\nno,0.0\n")
+    assert given(recorded_file(str(path), examples, scheme).predict(examples)) == [{"1"}, {"0"}]
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps([{"text": "yes", "found": [1.0]}, {"text": "no", "found": [0, True]}]))
+    assert given(recorded_file(str(path), examples, scheme).predict(examples)) == [{"1"}, OFF_LIST]
+
+
+def test_a_record_with_a_gap_among_0_and_1_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("text,asking,calm\nyes,1,\nno,0,1\n")
+    examples = [example(0, "yes"), example(1, "no")]
+    found = recorded_file(f"{path}#asking,calm", examples, SCHEME.allowing_none()).predict(examples)
+    assert given(found) == [NOTHING, {"calm"}]

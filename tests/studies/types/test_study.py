@@ -162,3 +162,50 @@ def test_names_are_written_as_they_are_parsed_and_short_in_results() -> None:
         "llm@http://h/v1#m",
         "transformer@org/name",
     )
+
+
+def side(groups: int) -> Sides:
+    return Sides(TRAIN, tuple(e for e in TEST if int(e.group.split()[1]) < groups), SCHEME)
+
+
+def one(sides: Sides, name: str = "calm") -> Answered:
+    said: dict[str, Labels | None] = {e.id: frozenset({name}) for e in sides.test}
+    return answer_all(sides, [Candidate(name, lambda: Fixed(name, said))])[0]
+
+
+def test_few_groups_are_told_of_and_one_has_no_interval() -> None:
+    for groups, told in ((1, "only 1 source on the test side: there is no interval"),
+                         (3, "only 3 sources on the test side: intervals over so few are rough")):  # fmt: skip
+        sides = side(groups)
+        result = compare(sides, [one(sides), one(sides, "sharp")], "calm", resamples=50)
+        assert told in result.warnings
+        row = result.rows[1]
+        for figure in (row.figures["hamming_loss"], row.gains["hamming_loss"], row.labels["sharp"]):
+            assert figure.value is not None
+            assert (figure.low is None) == (figure.high is None) == (groups == 1)
+    assert not any("only" in w for w in compare(side(20), [CALM], "calm", resamples=20).warnings)
+
+
+def test_what_was_classified_of_one_group_alone_has_no_interval() -> None:
+    first = TEST[0].group
+    said: dict[str, Labels | None] = {e.id: frozenset({"calm"}) if e.group == first else None for e in TEST}
+    row = compare(SIDES, [RIGHT, answered("part", said)], "right", resamples=50).rows[1]
+    assert (row.figures["hamming_loss"].low, row.gains["hamming_loss"].low) == (None, None)
+
+
+def test_texts_without_sources_are_called_texts() -> None:
+    bare = tuple(replace(e, source="", group=e.text) for e in TEST[:4])
+    sides = Sides(TRAIN, bare, SCHEME)
+    assert (
+        "only 4 texts on the test side: intervals over so few are rough"
+        in compare(sides, [one(sides)], "calm", resamples=20).warnings
+    )
+
+
+def test_a_test_side_is_known_by_its_texts_and_labels_in_any_order() -> None:
+    assert Sides(TRAIN[:3], TEST[::-1], SCHEME).test_digest == SIDES.test_digest
+    assert Sides(TRAIN[:3], TEST, SCHEME).digest != SIDES.digest
+    for change in (
+        replace(TEST[0], text="a walk"), replace(TEST[0], source="s"), replace(TEST[0], labels=frozenset({"x"}))
+    ):  # fmt: skip
+        assert Sides(TRAIN, (change, *TEST[1:]), SCHEME).test_digest != SIDES.test_digest
