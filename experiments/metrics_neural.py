@@ -29,6 +29,7 @@ from calibrator.stats.correlation import spearman
 from calibrator.tables import read_table
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+LAYER = "#6"  # its last one; none is published for BERTScore
 COLUMNS = (  # our metric, whether it takes the encoder, and what is recorded
     ("bertscore", True, "bert_score_(pred_cs, cs)"),
     ("bertscore-source", True, "bert_score_(hs, pred_cs)"),
@@ -51,7 +52,8 @@ def main() -> None:
     chosen = [replace(items[k], recorded={}) for k in rows.tolist()]
     lines = []
     for name, encodes, column in COLUMNS:
-        asked = parse_metric(f"{name}@{arguments.encoder}" if encodes else name)
+        layer = LAYER if arguments.encoder == ENCODER and name.startswith("bertscore") else ""
+        asked = parse_metric(f"{name}@{arguments.encoder}{layer}" if encodes else name)
         try:
             ready = make_ready([asked], Settings(download=arguments.download, tell=print))
         except CalibratorError as error:

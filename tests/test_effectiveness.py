@@ -56,6 +56,8 @@ def test_ties_of_what_comes_first_are_named_as_ties(tmp_path: Path) -> None:
     tie, alone = "a,one,1,1,1,3,1,3", "b,one,3,3,1,3,1,2"
     given.write_text(f"{HEAD}\n{tie}\n{tie}\n{alone}\n", encoding="utf-8")
     assert "| clarity, evidence in 2; fairness in 1 |" in run(tmp_path, "--scores", str(given)).stdout
+    given.write_text(f"{HEAD}\na,one,1,1,0,1,0,1\n", encoding="utf-8")
+    assert "| all alike in 1 |" in run(tmp_path, "--scores", str(given)).stdout
     given.write_text(f"{HEAD}\n{alone}\nc,one,3,2,1,3,1,3\nd,one,2,3,1,3,1,3\n", encoding="utf-8")
     assert "| clarity in 1; evidence in 1; … |" in run(tmp_path, "--scores", str(given)).stdout
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrator import hub
-from calibrator.errors import ModelError, ModelMissing
+from calibrator.errors import ConfigError, ModelError, ModelMissing
 
 
 def test_a_folder_is_itself(tmp_path: Path) -> None:
@@ -103,6 +105,41 @@ def test_files_that_are_no_checkpoint_are_one_line(tmp_path: Path) -> None:
         AutoModel.from_pretrained(tmp_path)
 
 
-def test_the_device_is_the_one_that_was_named() -> None:
-    assert hub.device_of("cuda:3") == "cuda:3"
+def test_the_device_is_one_that_is_there() -> None:
+    assert hub.device_of("cpu") == "cpu"
     assert hub.device_of() in ("cpu", "cuda", "mps")
+    for wanted in ("cuda:99", "meta", "nonsense"):
+        with pytest.raises(ConfigError, match=f"'{wanted}' is not on this machine; there are: .*cpu"):
+            hub.device_of(wanted)
+
+
+def test_a_download_that_was_broken_off_is_not_taken_for_a_model(monkeypatch: Any, tmp_path: Path) -> None:
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **_: str(tmp_path))
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelMissing, match="hf download a/b"):
+        hub.weights("a/b")
+    index = {"weight_map": {"x": "one.safetensors", "y": "two.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    (tmp_path / "one.safetensors").touch()
+    with pytest.raises(ModelMissing):
+        hub.weights("a/b")
+    (tmp_path / "two.safetensors").touch()
+    assert hub.weights("a/b") == tmp_path
+
+
+def test_code_of_a_repository_is_never_run_not_even_on_a_yes(tmp_path: Path) -> None:
+    made, mark = tmp_path / "model", tmp_path / "was-here"
+    made.mkdir()
+    config = {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C", "AutoModel": "evil.C"}}
+    (made / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (made / "evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n", encoding="utf-8")
+    code = (
+        "from calibrator.metrics.base import Settings; from calibrator.metrics.embeddings import sentence_encoder; "
+        f"sentence_encoder(Settings(model={str(made)!r}, device='cpu'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input="y\n" * 9, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "cannot be loaded" in done.stderr
+    assert not mark.exists()

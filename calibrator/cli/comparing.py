@@ -18,7 +18,7 @@ from calibrator.cells import number
 from calibrator.cli.options import INTERRUPTED
 from calibrator.comparison.compare import Wishes
 from calibrator.comparison.names import JudgeName, parse_judges, with_models
-from calibrator.comparison.planning import ASKING, EMBEDDED, calls, judges_for, needed, tokens_a_call
+from calibrator.comparison.planning import ASKING, EMBEDDED, calls, check_metrics, judges_for, needed, tokens_a_call
 from calibrator.comparison.whole import AspectWork, Done, Further, Work, compare_all
 from calibrator.errors import BudgetSpent, ConfigError, ModelError, ModelUnfit
 from calibrator.evaluation.replacement import margin_of
@@ -197,7 +197,9 @@ def _aspect_work(
     tell_aside(missing)
     recorded = tuple(dict.fromkeys(r for name in chosen for r in needed(name)))
     config = make_config(**{**settings, "aspect": aspect, "columns": {**settings["columns"], "recorded": recorded}})
-    return AspectWork(config, prepare(config), chosen)
+    prepared = prepare(config)
+    check_metrics(chosen, prepared, source.table.columns)
+    return AspectWork(config, prepared, chosen)
 
 
 def _see_through(request: Request, work: Work, runs: Path, *, quiet: bool) -> tuple[Done, Run]:

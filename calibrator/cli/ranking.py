@@ -20,7 +20,7 @@ from calibrator.cli.ranking_labels import co_occurring, study_labels
 from calibrator.comparison.bench import Bench
 from calibrator.comparison.making import Maker
 from calibrator.comparison.names import JudgeName, parse_judges, with_models
-from calibrator.comparison.planning import FIRST, calls, judges_for, needed, tokens_a_call
+from calibrator.comparison.planning import FIRST, calls, check_metrics, judges_for, needed, tokens_a_call
 from calibrator.errors import ConfigError, DataError
 from calibrator.files import write_whole
 from calibrator.journal import Journal
@@ -122,7 +122,9 @@ def _work(request: Request, aspect: str, *, several: bool) -> Work:
         raise ConfigError("no judge is named, and the data has none recorded; name one: --judges criteria")
     recorded = tuple(dict.fromkeys(r for name in chosen for r in needed(name)))
     config = make_config(**{**settings, "aspect": aspect, "columns": {**settings["columns"], "recorded": recorded}})
-    return config, _prepared(config), chosen, source
+    prepared = _prepared(config)
+    check_metrics(chosen, prepared, source.table.columns)
+    return config, prepared, chosen, source
 
 
 def _prepared(config: RunConfig) -> Prepared:

@@ -19,6 +19,7 @@ def score(
     column: Annotated[str | None, typer.Option(help="Name of the new column; judge_<aspect> otherwise.")] = None,
     source: o.Source = None,
     output: o.Output = None,
+    reference: o.Reference = None,
     inputs: o.Input = None,
     encoding: o.Encoding = None,
     model: Annotated[
@@ -45,7 +46,7 @@ def score(
     from calibrator.models.build import make_access
     from calibrator.models.replies import cache_folder
 
-    named = ColumnNames.model_validate(o.columns(source, output, None, None, None, None, None, inputs))
+    named = ColumnNames.model_validate(o.columns(source, output, reference, None, None, None, None, inputs))
     access = make_access(
         None if cache is False else cache_folder(),
         budget=budget,

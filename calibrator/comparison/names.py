@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from calibrator.errors import ConfigError
+from calibrator.judges.metric import metric_that_judges
 from calibrator.judges.modes import FEWEST, MOST, SAMPLE_TEMPERATURE, SampleMode, ScoreMode, TextMode, parse_mode
 from calibrator.metrics.named import parse_metric
 
@@ -114,12 +115,10 @@ def parse_judge(text: str) -> JudgeName:
 
 def _metric(said: str, rest: str) -> str:
     try:
-        asked = parse_metric(rest)
+        metric_that_judges(rest)
     except ConfigError as error:
         raise ConfigError(f"--judges: '{said}': {error}") from None
-    if asked.metric.of != "item":
-        raise ConfigError(f"--judges: '{said}': a figure of a set of texts, which judges no single one")
-    return str(asked)
+    return str(parse_metric(rest))
 
 
 def _panel(said: str, rest: str) -> JudgeName:

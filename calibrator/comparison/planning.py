@@ -17,8 +17,11 @@ from calibrator.drafting.g_eval import TRIES
 from calibrator.errors import DataError
 from calibrator.judges.expected import ExpectedMode
 from calibrator.judges.frozen import read_frozen
+from calibrator.judges.metric import METHOD as METRIC
+from calibrator.judges.metric import MetricJudge, metric_that_judges
 from calibrator.judges.modes import parse_mode
 from calibrator.judges.places import find_frozen
+from calibrator.metrics.measure import check_texts
 from calibrator.models.build import Connections
 from calibrator.models.rate import LETTERS_A_TOKEN
 from calibrator.prompts import item_texts, score_prompt
@@ -73,6 +76,19 @@ def needed(name: JudgeName) -> tuple[str, ...]:
     if name.method == "calibrated" and name.argument:
         return read_frozen(find_frozen(name.argument)).recorded
     return name.recorded + tuple(r for m in name.members for r in needed(m) if m.method == "calibrated")
+
+
+def check_metrics(names: Sequence[JudgeName], prepared: Prepared, columns: Sequence[str]) -> None:
+    """Raise what a metric lacks, before anything is written down or looked at.
+
+    ConfigError, with the columns there are, for a text; ModelMissing, with the command that provides them, for weights.
+    """
+    mapped = prepared.dataset.mapped
+    there = [role for role in ("output", "source", "reference") if getattr(mapped, role)]
+    for name in (m for n in names for m in (n, *n.members) if m.method == METRIC):
+        asked = metric_that_judges(name.argument)
+        check_texts([asked], there, columns)
+        MetricJudge(name.argument)
 
 
 def calls(

@@ -119,7 +119,7 @@ def judge_of(
     if judge.method == RECORDED:
         return RecordedJudge(judge.id.removeprefix(f"{RECORDED}:"), scale)
     if judge.method == METRIC:
-        return MetricJudge(judge.id.removeprefix(f"{METRIC}:"))
+        return _metric(path, judge)
     if judge.method != "criteria":
         problem = f"its method is '{judge.method}'"
         raise RubricError(f"{path}: {problem}, which this version of calibrator does not know; upgrade calibrator")
@@ -127,6 +127,14 @@ def judge_of(
         problem = f"it was frozen with {judge.id}, and this version measures as criteria/{VERSION}"
         raise RubricError(f"{path}: {problem}; its weights would not fit: calibrate again")
     return CriteriaJudge(rubric, aspect.scale)
+
+
+def _metric(path: Path, judge: JudgeFile) -> MetricJudge:
+    made = MetricJudge(judge.id.removeprefix(f"{METRIC}:"))
+    if judge.weights is not None and made.weights != judge.weights:
+        problem = "its weights are others than those that it was frozen with"
+        raise RubricError(f"{path}: {judge.id}: {problem}; restore them, or freeze the panel anew")
+    return made
 
 
 def _llm(

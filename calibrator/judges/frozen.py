@@ -30,6 +30,7 @@ from calibrator.judges.frozen_parts import (
 )
 from calibrator.judges.llm import LLMJudge
 from calibrator.judges.mapped import MapFile
+from calibrator.judges.metric import MetricJudge
 from calibrator.prompts import Part, Prompt
 from calibrator.records import Rubric
 from calibrator.texts import digest
@@ -76,6 +77,11 @@ class FrozenJudge(FilePart):
     def recorded(self) -> tuple[str, ...]:
         """The judges whose scores must stand in the data."""
         return tuple(j.id.removeprefix("recorded:") for j in self.judges if j.method == "recorded")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics on a panel, as `metrics.named` has their names."""
+        return tuple(j.id.removeprefix("metric:") for j in self.judges if j.method == "metric")
 
     def hashed(self) -> FrozenJudge:
         """Return the same with its content hash filled in."""
@@ -133,7 +139,9 @@ def judge_file(method: str, judge: Judge, texts: Sequence[str]) -> JudgeFile:
             sampling=SamplingFile(**asdict(judge.sampling)),
             messages=(MessageFile(role=judge.prompt.role, parts=parts),),
         )
-    return JudgeFile(method=method, id=judge.id, score_mode=judge.mode, texts=tuple(texts), asked=asked)
+    weights = judge.weights or None if isinstance(judge, MetricJudge) else None
+    mode = judge.mode
+    return JudgeFile(method=method, id=judge.id, score_mode=mode, texts=tuple(texts), asked=asked, weights=weights)
 
 
 def step_files(rubric: Rubric) -> tuple[StepFile, ...]:

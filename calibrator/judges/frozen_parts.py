@@ -108,7 +108,8 @@ class AskedFile(FilePart):
 class JudgeFile(FilePart):
     """How the steps are turned into a score.
 
-    `texts` are those that the judge was calibrated with; `asked` is there for LLM judges.
+    `texts` are those that the judge was calibrated with; `asked` is there for LLM judges, `weights` for metrics
+    that go by some: a digest of them (see `judges.metric.weights_of`).
     """
 
     method: str
@@ -116,11 +117,12 @@ class JudgeFile(FilePart):
     score_mode: str
     texts: tuple[str, ...] = ("source", "output")
     asked: AskedFile | None = None
+    weights: str | None = None
 
     @model_serializer(mode="wrap")
     def _given(self, usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = usual(self)
-        return {k: v for k, v in values.items() if k != "asked" or v is not None}
+        return {k: v for k, v in values.items() if k not in ("asked", "weights") or v is not None}
 
 
 class MemberFile(FilePart):

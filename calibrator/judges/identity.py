@@ -9,6 +9,7 @@ from calibrator.judges.base import Judge
 from calibrator.judges.criteria import CriteriaJudge
 from calibrator.judges.llm import LLMJudge
 from calibrator.judges.mapped import MappedJudge
+from calibrator.judges.metric import MetricJudge, versions_of
 from calibrator.judges.panel import PanelJudge
 from calibrator.judges.recorded import RecordedJudge
 from calibrator.texts import digest
@@ -36,4 +37,4 @@ def _parts(judge: Judge) -> object:
         members = [[asdict(m), identity(j)] for m, j in zip(judge.members, judge.judges, strict=True)]
         measured = None if judge.measured is None else identity(judge.measured)
         return [members, judge.base, measured]
-    return []
+    return [judge.weights, versions_of(judge.asked)] if isinstance(judge, MetricJudge) else []

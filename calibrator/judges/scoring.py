@@ -13,7 +13,7 @@ from calibrator.errors import ConfigError, DataError
 from calibrator.judges.loaded import LoadedJudge
 from calibrator.judges.metric import METHOD as METRIC
 from calibrator.judges.recorded import METHOD, RecordedJudge
-from calibrator.metrics.measure import lacking
+from calibrator.metrics.measure import check_texts, lacking
 from calibrator.metrics.named import parse_metric
 from calibrator.records import Failure, Item, Judgment
 from calibrator.tables import kind_of, read_table, write_table
@@ -43,7 +43,7 @@ class Scored:
         lines = [f"judge     {self.judge}", f"columns   {self.columns}"]
         lines += [f"warning   scored without {name}, with which the judge was calibrated" for name in self.without]
         lines += [
-            f"warning   {name} has no score in {n} rows, and counts there as its average"
+            f"warning   {name} has no score in {n} rows: its average there, or a failure where the others count little"
             for name, n in self.lacking.items()
         ]
         return "\n".join([*lines, f"{counted} in column '{self.column}' of {self.out}"])
@@ -68,8 +68,8 @@ def score_file(
 
     All columns and the order of the rows are kept; a row without a score has an empty cell. `rows` hears how many there
     are before the work. Raises DataError if the file cannot be read, holds no row, or lacks the source that the judge
-    was calibrated with (unless `wanted.source` is "none"), ConfigError if it has such a column already or would be
-    overwritten.
+    was calibrated with (unless `wanted.source` is "none"), ConfigError if it has such a column already, would be
+    overwritten, or lacks a text that a metric on a panel needs.
     """
     target = scored_path(file, out)
     if target.resolve() == file.resolve():
@@ -90,6 +90,8 @@ def score_file(
     if "source" in without and wanted.source != "none":
         problem = f"no column looks like the {judge.aspect.called('source')}, with which the judge compares"
         raise DataError(f"{problem}; name it with --source, or score without it: --source none", file=file)
+    there = [role for role in ("output", "source", "reference") if getattr(mapped, role)]
+    check_texts(map(parse_metric, judge.frozen.metrics), there, table.columns)
     items = plain_items(table, mapped)
     verdicts = judge.judge(items)
     scores = [round(v.score, 6) if isinstance(v, Judgment) else None for v in verdicts]

@@ -72,7 +72,8 @@ class Metric:
     `of` says whether it is a figure of each item or of a set; `low` and `high` bound it, None where nothing does.
     `source` is where the formula was published, and by which library it is computed, if by one; `packages` are those
     from PyPI whose versions its values follow from. `model` is what it uses unless told otherwise, "" if it uses none
-    or has no default (then `wants_model` is True).
+    or has no default (then `wants_model` is True). `wants_corpus` says that it
+    compares with `Settings.corpus`, `by_file` that a value follows from whatever else is measured with it.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Metric:
     model: str = ""
     wants_model: bool = False
     wants_corpus: bool = False
+    by_file: bool = False
     low: float | None = None
     high: float | None = None
     packages: tuple[str, ...] = ()

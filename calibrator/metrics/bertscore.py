@@ -2,9 +2,11 @@
 
 With x̂ the candidate's tokens and x the reference's, each embedded by one layer of an encoder and brought to length 1:
 precision is the mean over x̂ of the largest cosine with a token of x, recall the same from x to x̂, F1 their harmonic
-mean (equations 1 to 3). As in the published code (bert-score 0.3.13) the tokens that open and close a text weigh
-nothing but may be matched, the layer is that which agreed best with human ratings for each encoder (`LAYERS`), and no
-token weighs more than another: no idf, no rescaling by a baseline.
+mean (equations 1 to 3). As in the published code (bert-score 0.3.13) the tokens [CLS] and [SEP], or what stands
+for them, weigh nothing but may be matched (T5 has neither: its mark of the end weighs like any token), the layer is
+that which agreed best with human ratings for each encoder (`data/metrics/bertscore_layers.yaml`), and no token weighs
+more than another: no idf, no rescaling by a baseline. Of an encoder-decoder the encoder is taken. A model that is not
+in the table wants its layer named, counted from 1, 0 for the embeddings: `bertscore@MODEL#LAYER`.
 
 RoBERTa's (and GPT-2's) tokens are those of " text", a space before the first word. bert-score before 0.3.13 leaves the
 space out beside transformers 4.17 or later, and beside transformers 5 every bert-score does: the values differ.
@@ -13,58 +15,43 @@ space out beside transformers 4.17 or later, and beside transformers 5 every ber
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from calibrator.errors import ConfigError, ModelUnfit
 from calibrator.hub import required
 from calibrator.metrics.base import NEURAL, ItemScorer, Metric, Role, Settings, Tick, Unscored, Value
 from calibrator.metrics.neural import PACKAGES, Network, batches, load
 from calibrator.records import Item
+from calibrator.resources import folder
+from calibrator.validation import checked, load_yaml
 
 MODEL = "roberta-large"
 BATCH = 32
-# Which layer's states are compared, by the last part of the model's name (bert-score 0.3.13, chosen on WMT16).
-LAYERS: Mapping[str, int] = {
-    "bert-base-uncased": 9,
-    "bert-large-uncased": 18,
-    "bert-base-multilingual-cased": 9,
-    "bert-base-chinese": 8,
-    "roberta-base": 10,
-    "roberta-large": 17,
-    "roberta-large-mnli": 19,
-    "distilroberta-base": 5,
-    "distilbert-base-uncased": 5,
-    "distilbert-base-multilingual-cased": 5,
-    "albert-base-v2": 9,
-    "albert-xlarge-v2": 13,
-    "albert-xxlarge-v2": 8,
-    "xlm-roberta-base": 9,
-    "xlm-roberta-large": 17,
-    "scibert_scivocab_uncased": 8,
-    "electra-base-discriminator": 9,
-    "electra-large-discriminator": 14,
-    "bart-base": 6,
-    "bart-large": 10,
-    "bart-large-cnn": 10,
-    "bart-large-mnli": 11,
-    "t5-base": 11,
-    "t5-large": 23,
-    "deberta-base": 9,
-    "deberta-base-mnli": 9,
-    "deberta-large": 16,
-    "deberta-large-mnli": 18,
-    "deberta-xlarge": 18,
-    "deberta-xlarge-mnli": 40,
-    "deberta-v2-xlarge-mnli": 17,
-    "deberta-v2-xxlarge-mnli": 22,
-    "deberta-v3-base": 9,
-    "deberta-v3-large": 12,
-    "mdeberta-v3-base": 10,
-    "mpnet-base": 8,
-}
 SPACED = ("roberta", "gpt2")  # kinds of network whose tokens bert-score takes of " text"
 NAMES = {"precision": "bertscore-precision", "recall": "bertscore-recall", "f1": "bertscore"}
+
+
+class LayerFile(BaseModel):
+    """The layer that is compared, by the name of the model on the hub."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    layers: dict[str, Annotated[int, Field(ge=0)]]
+
+
+@lru_cache(maxsize=1)
+def published() -> Mapping[str, int]:
+    """Return the shipped table by the last parts of the names, each of which stands there once.
+
+    Raises ConfigError, which names file and entry, if it is malformed.
+    """
+    path = folder("data") / "metrics" / "bertscore_layers.yaml"
+    table = checked(LayerFile, load_yaml(path, ConfigError), path, ConfigError).layers
+    return {PurePath(name).name: layer for name, layer in table.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +92,10 @@ def embed(network: Network, texts: Sequence[str]) -> list[Embedded]:
     states = encoder(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
     states = states / states.norm(dim=-1, keepdim=True)
     mask, ids = batch["attention_mask"].bool(), batch["input_ids"]
-    weighs = (ids != network.tokenizer.cls_token_id) & (ids != network.tokenizer.sep_token_id)
+    weighs = mask.clone()
+    for end in (network.tokenizer.cls_token_id, network.tokenizer.sep_token_id):
+        if end is not None:
+            weighs &= ids != end
     return [Embedded(v[there], w[there]) for v, w, there in zip(states, weighs, mask, strict=True)]
 
 
@@ -136,24 +126,39 @@ class _Scorer:
         }
 
 
-def layer_of(name: str, depth: int) -> int | None:
-    """Return which layer is compared for a model of `depth` layers, None if no one has published it."""
-    layer = LAYERS.get(PurePath(name).name)
-    return layer if layer is not None and layer <= depth else None
+def layer_of(name: str, depth: int, asked: int | None = None) -> int:
+    """Return which layer is compared for a model of `depth` layers: `asked`, or the published one.
+
+    A model goes by the last part of its name, a folder as well as one of the hub. Raises ModelUnfit, which asks for a
+    layer, if none is published or the model has fewer.
+    """
+    layer = published().get(PurePath(name).name) if asked is None else asked
+    if layer is not None and layer <= depth:
+        return layer
+    problem = f"no layer is published for {name}" if layer is None else f"{name} has no layer {layer}"
+    raise ModelUnfit(f"{problem}; name the one to compare, 0 to {depth}: bertscore@{name}#LAYER")
+
+
+def _split(model: str) -> tuple[str, int | None]:
+    """Return both parts of "MODEL#LAYER"; a folder may have a # in its name."""
+    name, mark, layer = model.rpartition("#")
+    if not mark or Path(model).expanduser().is_dir():
+        return model, None
+    if not (layer.strip().isascii() and layer.strip().isdecimal()):
+        raise ConfigError(f"'{layer}' is no layer: write bertscore@MODEL#LAYER with a number, such as #9")
+    return name.strip(), int(layer)
 
 
 def _make(other: Role, names: Mapping[str, str], settings: Settings) -> ItemScorer:
-    name = settings.model or MODEL
+    name, asked = _split(settings.model)
+    name = name or MODEL
 
     def cut(config: Any) -> None:
         """Leave out the layers above the one that is compared."""
-        layer = layer_of(name, config.num_hidden_layers)
-        if layer is not None:
-            config.num_hidden_layers = layer
-        elif settings.tell is not None:
-            settings.tell(f"bertscore: no layer is published for {name}; its last one is taken")
+        own = "num_encoder_layers" if hasattr(config, "num_encoder_layers") else "num_hidden_layers"
+        setattr(config, own, layer_of(name, getattr(config, own), asked))
 
-    network = load(settings, MODEL, "bertscore", config=cut)
+    network = load(replace(settings, model=name), MODEL, "bertscore", config=cut)
     return _Scorer(network, settings.batch_size or BATCH, other, names)
 
 

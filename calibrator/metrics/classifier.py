@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from calibrator.errors import ConfigError, ModelUnfit
-from calibrator.hub import loading, required, weights
+from calibrator.hub import SAFE, loading, required, weights
 from calibrator.metrics.base import NEURAL, Better, ItemScorer, Metric, Role, Settings, Tick, Value
 from calibrator.metrics.neural import PACKAGES, Network, batches, complete, ready
 from calibrator.records import Item
@@ -189,10 +189,10 @@ def _load(preset: Preset, settings: Settings) -> Network:
     transformers: Any = required("transformers", NEURAL, preset.name)
     place = str(weights(settings.model, download=settings.download, tell=settings.tell))
     with loading(settings.model):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **SAFE)
         head = transformers.AutoModelForSequenceClassification
         how = {"key_mapping": preset.renamed} if preset.renamed else {}
-        model, info = head.from_pretrained(place, output_loading_info=True, **how)
+        model, info = head.from_pretrained(place, output_loading_info=True, **SAFE, **how)
     complete(settings.model, tokenizer, info, "AutoModelForSequenceClassification")
     return ready(settings.model, tokenizer, model, settings.device, preset.longest)
 

@@ -9,7 +9,7 @@ and `semantic-novelty` is the same with the cosine of sentence embeddings in pla
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,12 +61,22 @@ class SentenceEncoder:
         return np.stack([found[text] for text in texts]) if texts else np.zeros((0, wide), dtype=np.float32)
 
 
+def encoder_only(name: str, wants: str) -> Callable[[Any], None]:
+    """Return a check of a configuration; it raises ModelUnfit for a network that has a decoder besides."""
+
+    def check(config: Any) -> None:
+        if config.is_encoder_decoder:
+            raise ModelUnfit(f"{wants} wants an encoder, and {name} has a decoder too; take another model")
+
+    return check
+
+
 def sentence_encoder(settings: Settings) -> SentenceEncoder:
     """Return the encoder of `settings.model`, all-MiniLM-L6-v2 if none is named.
 
     The folder may be one of sentence-transformers, whose pooling and length are then followed, or any encoder of
     transformers (mean of the tokens). Raises ModelMissing and ModelError as `neural.load` does, ModelUnfit for a model
-    of which sentence-transformers would compute more than that.
+    of which sentence-transformers would compute more than that, and for one with a decoder.
     """
     name = settings.model or MODEL
     required("torch", NEURAL, "a sentence encoder")
@@ -74,7 +84,8 @@ def sentence_encoder(settings: Settings) -> SentenceEncoder:
     with loading(name):
         pooling = _pooling(folder, name)
         longest = int(_read(folder / "sentence_bert_config.json").get("max_seq_length") or 0)
-    network = load(settings, MODEL, "a sentence encoder", longest=longest)
+    check = encoder_only(name, "a sentence encoder")
+    network = load(settings, MODEL, "a sentence encoder", longest=longest, config=check)
     return SentenceEncoder(network, pooling, settings.batch_size or BATCH)
 
 

@@ -74,7 +74,7 @@ def grammaticality(perplexity: float, acceptability: float) -> float:
 def redundancy(parts: Sequence[str]) -> float:
     """Return -0.1 for each sign of redundancy in each pair of sentences; 0 where there is none."""
     stripped = [part.strip() for part in parts]
-    return -0.1 * sum(redundant(a, b) for a, b in combinations(stripped, 2))
+    return 0.0 - 0.1 * sum(redundant(a, b) for a, b in combinations(stripped, 2))  # 0.0 rather than -0.0
 
 
 def redundant(a: str, b: str) -> int:

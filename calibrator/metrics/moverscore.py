@@ -11,9 +11,10 @@ versions are published, and both are here:
   is a BERT fine-tuned on MNLI, given out as a file and not on the hub, so the model must be named.
 
 As in that code, single punctuation marks and word pieces that go on a word (##) weigh nothing, the marks of beginning
-and end stay in, and there are no stop words. A token's weight is log((N + 1) / (n + 1)) for n of N texts that have it,
-counted among the outputs and among the references apart. So the value depends on the texts that are measured together;
-`moverscore-even` is `moverscore` with equal weights, which does not (the authors' way for single sentences).
+and end stay in, and there are no stop words. So the tokenizer must be one of word pieces, as BERT's. A token's weight
+is log((N + 1) / (n + 1)) for n of N texts that have it, counted among the outputs and among the references apart. So
+the value depends on the texts that are measured together; `moverscore-even` is `moverscore` with equal weights, which
+does not (the authors' way for single sentences).
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrator.errors import ModelUnfit
 from calibrator.hub import required
 from calibrator.metrics.base import NEURAL, ItemScorer, Metric, Settings, Tick, Unscored, Value
+from calibrator.metrics.embeddings import encoder_only
 from calibrator.metrics.neural import PACKAGES, Network, batches, load
 from calibrator.records import Item
 
@@ -86,6 +89,8 @@ def moverscore(output: Tokens, reference: Tokens, weights: tuple[Array, Array], 
     give, take = (w[k] / w[k].sum() for w, k in zip(weights, kept, strict=True))
     cosines = output.vectors[kept[0]] @ reference.vectors[kept[1]].T
     cost = np.clip(2 - 2 * cosines, 0, None)
+    if not np.isfinite(cost).all():
+        return Unscored("the model gives no numbers for a token")
     moved = moving_cost(cost if squared else np.sqrt(cost), give, take)
     return Unscored("the cost of moving could not be computed") if math.isnan(moved) else 1 - moved
 
@@ -145,24 +150,42 @@ class _Scorer:
         return np.array([1.0 if self.even else known[token] for token in tokens.ids])
 
 
+def _load(settings: Settings, default: str, name: str, layers: int = 1) -> Network:
+    """Return the network. Raises ModelUnfit for one with a decoder, with fewer layers, or without word pieces."""
+    model = settings.model or default
+    check = encoder_only(model, name)
+
+    def fit(config: Any) -> None:
+        check(config)
+        if config.num_hidden_layers < layers:
+            raise ModelUnfit(f"{name} wants {layers} layers, and {model} has {config.num_hidden_layers}")
+
+    network = load(settings, default, name, config=fit)
+    # Byte pairs have "##" too, for the marks themselves.
+    if not any(piece.startswith("##") and piece[2:3].isalnum() for piece in network.tokenizer.get_vocab()):
+        raise ModelUnfit(f"{name} wants word pieces (##), and the tokenizer of {model} has none; take a kind of BERT")
+    return network
+
+
 def _make(settings: Settings) -> ItemScorer:
-    return _Scorer(load(settings, MODEL, "moverscore"), settings.batch_size or BATCH, "moverscore")
+    return _Scorer(_load(settings, MODEL, "moverscore"), settings.batch_size or BATCH, "moverscore")
 
 
 def _make_even(settings: Settings) -> ItemScorer:
     name = "moverscore-even"
-    return _Scorer(load(settings, MODEL, name), settings.batch_size or BATCH, name, even=True)
+    return _Scorer(_load(settings, MODEL, name), settings.batch_size or BATCH, name, even=True)
 
 
 def _make_pmeans(settings: Settings) -> ItemScorer:
     name = "moverscore-pmeans"
-    return _Scorer(load(settings, "", name), settings.batch_size or BATCH, name, pmeans=True)
+    return _Scorer(_load(settings, "", name, LAYERS), settings.batch_size or BATCH, name, pmeans=True)
 
 
 _PAPER = "Zhao et al. 2019, MoverScore"
 METRICS: tuple[Metric, ...] = (
     Metric(
         name="moverscore",
+        by_file=True,
         family="embedding",
         better="higher",
         needs=("output", "reference"),
@@ -191,6 +214,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         name="moverscore-pmeans",
+        by_file=True,
         family="embedding",
         better="higher",
         needs=("output", "reference"),

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from calibrator.errors import ModelUnfit
-from calibrator.hub import device_of, loading, required, weights
+from calibrator.hub import SAFE, device_of, loading, required, weights
 from calibrator.metrics.base import NEURAL, Settings, Tick
 
 T = TypeVar("T")
 PACKAGES = ("torch", "transformers")  # which the values of a network follow from
 ENDLESS = 10**6  # tokenizers that know no limit name one far above this
+CHARACTERS = 10  # kept at first for each token that a network takes: more than twice what a token of prose has
 # Networks whose table of positions begins behind the number of the padding token.
 OFFSET = frozenset("roberta xlm-roberta xlm-roberta-xl camembert longformer mpnet ibert data2vec-text xmod".split())
 
@@ -34,11 +35,45 @@ class Network:
 
     def tokens(self, texts: Sequence[str], second: Sequence[str] | None = None) -> Any:
         """Return the texts (or pairs of texts) as a padded batch of tensors, shape (texts, tokens), on the device."""
-        pairs = {} if second is None else {"text_pair": list(second)}
+        pairs = {}
+        if second is None:
+            first = [self.shortened(text) for text in texts]
+        else:
+            both = [self._shortened_pair(a, b) for a, b in zip(texts, second, strict=True)]
+            first, pairs = [a for a, _ in both], {"text_pair": [b for _, b in both]}
         batch = self.tokenizer(
-            list(texts), **pairs, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
+            first, **pairs, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
         )
         return batch.to(self.device)
+
+    def shortened(self, text: str, least: int = 0) -> str:
+        """Return a text without what lies far behind the tokens that the network takes; those stay the same.
+
+        Tokenizers take seconds to cut a pair of texts of 10,000 words. So the first characters are kept, as many as
+        make twice the tokens that the network takes, and no fewer tokens than `least`: `CHARACTERS` a token or, where
+        that is too few (blanks, very long words), twice as many, and so on.
+        """
+        kept = CHARACTERS * self.longest
+        least = max(least, 2 * self.longest)
+        while kept < len(text) and self._count(text[:kept]) < least:
+            kept *= 2
+        return text[:kept]
+
+    def _shortened_pair(self, a: str, b: str) -> tuple[str, str]:
+        """Return a pair with both texts shortened. The one of more tokens stays so: it is given the odd one."""
+        found = self.shortened(a), self.shortened(b)
+        if found == (a, b):
+            return found
+        first, second = map(self._count, found)
+        longer = self._count(a) > self._count(b)
+        if longer and first <= second:
+            return self.shortened(a, second + 1), found[1]
+        if second < first and not longer:
+            return found[0], self.shortened(b, first)
+        return found
+
+    def _count(self, text: str) -> int:
+        return len(self.tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"])
 
 
 def load(
@@ -62,11 +97,12 @@ def load(
     name = settings.model or default
     folder = str(weights(name, download=settings.download, tell=settings.tell))
     with loading(name):
-        shape = transformers.AutoConfig.from_pretrained(folder)
+        shape = transformers.AutoConfig.from_pretrained(folder, **SAFE)
         if config is not None:
             config(shape)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        model, info = getattr(transformers, head).from_pretrained(folder, config=shape, output_loading_info=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **SAFE)
+        kind = getattr(transformers, head)
+        model, info = kind.from_pretrained(folder, config=shape, output_loading_info=True, **SAFE)
     complete(name, tokenizer, info, head)
     return ready(name, tokenizer, model, settings.device, longest)
 

@@ -3,12 +3,15 @@
 All rest on the mean length of sentences and on how long or how unfamiliar the words are. They were fitted to passages
 of a hundred words and more: on texts of one or two sentences a single word moves a score by a grade or more, so compare
 means of many texts. Sentences and words are told by rules (`sentences.py`), syllables too (`syllables.py`), and
-familiar words by the list of 1948 with the inflections that its instructions let pass.
+familiar words by the list of 1948 with the inflections that its instructions let pass. A text has no score where fewer
+than half of its words, or none, are in Latin letters; words without a letter, such as numbers, do not count for that.
+What else than English such words are is not told apart.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -96,6 +99,16 @@ def counts_of(text: str) -> Counts | None:
     return Counts(len(found), len(every), sum(map(syllables, every)), unfamiliar)
 
 
+def latin(text: str) -> bool:
+    """Return whether a text has words in Latin letters alone, and they are half or more of its words with a letter."""
+    told = [_latin(word) for word in words(text) if any(c.isalpha() for c in word)]
+    return any(told) and 2 * sum(told) >= len(told)
+
+
+def _latin(word: str) -> bool:
+    return word.isascii() or all(unicodedata.name(c, "").startswith("LATIN ") for c in word if c.isalpha())
+
+
 def familiar(word: str) -> bool:
     """Return whether a word counts as familiar: it stands on the list, or is a form that the instructions let pass.
 
@@ -166,6 +179,8 @@ def _score(items: Sequence[Item], tick: Tick) -> Mapping[str, tuple[Value, ...]]
         counts = counts_of(item.output)
         if counts is None:
             rows.append([Unscored("the text has no word")] * len(FORMULAS))
+        elif not latin(item.output):
+            rows.append([Unscored("no word in Latin letters, or fewer than half of them")] * len(FORMULAS))
         else:
             rows.append([formula(counts) for formula in FORMULAS.values()])
         tick(1)

@@ -26,6 +26,7 @@ ABSENT = {
     "gruen": "one of its parts was never released (see gruen-without-focus)",
     "gruen-focus": "it takes vectors and a package that are no longer kept",
     "gruen-coherence": "its model was never released",
+    "bleurt-20": "its checkpoint has a kind of its own, which transformers does not know (see bleurt)",
     "pd-score": "its formula (Halim et al. 2023) could not be had; scores that you have can be a column: recorded:P",
 }
 FAMILIES = ("overlap", "embedding", "likelihood", "classifier", "diversity", "quality")

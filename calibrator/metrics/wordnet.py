@@ -7,6 +7,7 @@ NLTK reads nothing that lies, links followed, outside the folders of its data, n
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ from calibrator.metrics.base import OVERLAP
 DEBIAN = Path("/usr/share/wordnet")
 PACKAGES = "wordnet-base wordnet-sense-index"
 CORPUS = Path("corpora") / "wordnet"
+SIZES = "sizes.json"  # of the files, written down by `install`
 _PARTS = ("adj", "adv", "noun", "verb")
 # What NLTK's reader opens, but for `lexnames`.
 FILES = (
@@ -64,7 +66,7 @@ def install(folder: Path, tell: Callable[[str], None], *, origin: Path | None = 
     be written to.
     """
     target = folder / CORPUS
-    there = not again and all((target / name).is_file() for name in (*FILES, "lexnames"))
+    there = not again and _sizes(target) == _recorded(target)
     origin = origin or Path(os.environ.get("WNSEARCHDIR") or DEBIAN)
     absent = [name for name in FILES if not (origin / name).is_file()]
     if absent and not there:
@@ -92,9 +94,24 @@ def _copy(origin: Path, target: Path) -> None:
         for name in FILES:
             shutil.copyfile(origin / name, made / name)
         (made / "lexnames").write_text(lexnames(), encoding="ascii", newline="\n")
+        (made / SIZES).write_text(json.dumps(_sizes(made)), encoding="ascii")
         if target.exists():
             target.rename(Path(scratch) / "old")
         made.rename(target)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the size of each file of a database, in bytes; none for one that is not there."""
+    paths = (folder / name for name in (*FILES, "lexnames"))
+    return {path.name: path.stat().st_size for path in paths if path.is_file()}
+
+
+def _recorded(folder: Path) -> dict[str, int] | None:
+    """Return the sizes that `install` wrote down; None where it did not make the folder."""
+    try:
+        return {str(name): int(size) for name, size in json.loads((folder / SIZES).read_bytes()).items()}
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 def _protect(folder: Path, target: Path) -> None:
@@ -122,6 +139,9 @@ def open_wordnet(nltk_data: Path | None, wants: str) -> Any:
         how = "get it by `calibrate data get wordnet` or `python -m nltk.downloader wordnet`"
         why = f" ({refused})" if refused else ""
         raise ModelMissing(f"{wants} needs WordNet, which is not among NLTK's data{why}; {how}")
+    folder = Path(str(root))
+    if (sizes := _recorded(folder)) is not None and sizes != _sizes(folder):
+        raise ModelError(f"WordNet in {root} is damaged; get it again: calibrate data get wordnet --force")
     languages = corpus.LazyCorpusLoader("omw-1.4", corpus.CorpusReader, r".*\.tab")  # never loaded: English only
     reader = corpus.WordNetCorpusReader.__new__(corpus.WordNetCorpusReader)
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 from calibrator.errors import ModelError, ModelMissing, ModelUnavailable
+from calibrator.files import fingerprint
 from calibrator.models.base import ChatReply, ChatRequest
 from calibrator.models.http import HttpModel
 
@@ -44,15 +44,6 @@ def model_file(name: str) -> Path:
     except (OSError, RuntimeError) as error:
         raise ModelMissing(f"local/{name}: the file cannot be read ({error})") from None
     return path.resolve()
-
-
-def fingerprint(path: Path) -> str:
-    """Return what tells a model file from others of its name: its size, and a digest of its first and last MiB."""
-    size, part = path.stat().st_size, 2**20
-    with path.open("rb") as file:
-        head = file.read(part)
-        file.seek(max(0, size - part))
-        return f"{size}-{hashlib.sha256(head + file.read(part)).hexdigest()[:16]}"
 
 
 class LocalModel:

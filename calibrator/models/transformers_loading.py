@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.errors import ConfigError, ModelError, ModelMissing, ModelUnfit
-from calibrator.hub import device_of, loading, required, weights
+from calibrator.hub import SAFE, device_of, loading, required, weights
 from calibrator.models.base import ChatRequest
 from calibrator.models.transformers_arguments import Arguments, Template, arguments_of
 from calibrator.models.wire import request_body, told
@@ -66,11 +66,11 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
     device = device_of(arguments.device)
     with loading(name):
         # Nothing is looked up: `folder` is on this machine, and code of the repository's own is never run.
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(folder, **SAFE)
         kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
         dtype = "auto" if arguments.dtype == "auto" else getattr(torch, arguments.dtype)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = kind.from_pretrained(folder, local_files_only=True, dtype=dtype)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **SAFE)
+        model = kind.from_pretrained(folder, dtype=dtype, **SAFE)
     if not _words(tokenizer):
         raise ModelUnfit(f"{name}: its tokenizer has no vocabulary; are the tokenizer's files in {folder}?")
     if arguments.adapter:

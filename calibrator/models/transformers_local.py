@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.errors import CalibratorError, ModelError, ModelMissing
+from calibrator.files import fingerprint
 from calibrator.hub import required, weights
 from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
-from calibrator.models.local import fingerprint
 from calibrator.models.thread import Thread
 from calibrator.models.transformers_arguments import Arguments, arguments_of
 from calibrator.models.transformers_loading import EXTRA, PREFIX, Loaded, line_of, load, prompt_of, tell

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrator.errors import CalibratorError, ConfigError, ModelError, ModelMissing, ModelUnavailable
+from calibrator.files import fingerprint
 from calibrator.models.base import ChatReply, ChatRequest, Finish, Token
-from calibrator.models.local import fingerprint
 from calibrator.models.vllm_engine import (
     await_end,
     engine_arguments,

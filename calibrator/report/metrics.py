@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from calibrator import __version__
+from calibrator.judges.metric import versions_of
 from calibrator.metrics.base import Metric, Unscored, Value
 from calibrator.metrics.measure import ALL, Measured, sets_of
 from calibrator.metrics.named import Asked
@@ -124,9 +123,7 @@ def signature(asked: Asked) -> str:
     parts = [f"{asked.metric.name}", f"calibrator:{__version__}"]
     if model := asked.model or asked.metric.model:
         parts.append(f"model:{model}")
-    for package in asked.metric.packages:
-        with contextlib.suppress(PackageNotFoundError):  # then a value of it is from elsewhere
-            parts.append(f"{package}:{version(package)}")
+    parts += [f"{package}:{number}" for package, number in versions_of(asked).items()]
     return "|".join(parts)
 
 

@@ -9,6 +9,7 @@ from calibrator.report.lines import cell
 from calibrator.report.rank_cells import EXTRAPOLATED, NONE, PARTIAL, number, share
 from calibrator.report.rank_sizes import needed_cell
 from calibrator.report.sheet import Column, Sheet
+from calibrator.stats.systems import WIN_RATE
 from calibrator.studies.ranking.among import KAPPA_CLASSES, TAU_CLASSES, class_of
 from calibrator.studies.ranking.result import CoOccurrence, JudgeRank, KappaPart, NewSystemsPart, PoweredPart, RankTable
 
@@ -208,7 +209,7 @@ def powered_sheets(table: RankTable, *, differences: bool) -> Iterator[Sheet]:
     """Yield for each judge the corrected scores of the systems, and if wanted the differences along their order."""
     sign = -1 if table.better == "lower" else 1
     for part in table.powered:
-        yield _powered_sheet(part, sign)
+        yield _powered_sheet(part, sign, table.score)
         if differences and part.differences:
             columns = (Column("system", right=False), Column("less the next", right=False), Column("judge and labels"))
             rows = tuple(
@@ -219,7 +220,7 @@ def powered_sheets(table: RankTable, *, differences: bool) -> Iterator[Sheet]:
             yield Sheet(f"Differences along the corrected order: {part.judge}", heads, rows, 2)
 
 
-def _powered_sheet(part: PoweredPart, sign: int) -> Sheet:
+def _powered_sheet(part: PoweredPart, sign: int, score: str) -> Sheet:
     some = part.taus is not None
     heads = ["labelled", "unlabelled", "judge only", "labels only [95 %]", "judge and labels [95 %]", "weight", "worth"]
     columns = [Column("system", right=False), *map(Column, [*heads, *(["all labels"] if some else [])])]
@@ -231,6 +232,8 @@ def _powered_sheet(part: PoweredPart, sign: int) -> Sheet:
         cells += [cell(r.powered), number(r.weight, 2), worth]
         rows.append((*cells, *([number(r.truth)] if some else [])))
     notes = ["Weight: how far the judge counts, 0 to 1; worth: the labels that would be as exact alone."]
+    if score == WIN_RATE:
+        notes.append("Labelled: sources with ratings of a system and the rival with which it has fewest.")
     notes.append("It is assumed that the labelled rows are a random part of each system's.")
     if part.taus is not None:
         told = ", ".join(f"{name} {number(tau)}" for name, tau in part.taus.items())

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrator.cli.main import app
-from calibrator.errors import InputError
+from calibrator.errors import BudgetSpent, ConfigError, InputError, ModelError
 from tests.cli.test_llm import command, read_rows
 from tests.cli.test_score_llm import begun, replies_in, wait_until
 from tests.doubles.server import Double, serving
@@ -192,9 +192,33 @@ def test_examples_are_the_nearest_and_never_the_answer(folder: Path, generate: G
         assert asked.count(row["source"]) == 1
         assert asked.count("> Answer ") == 2 and "plants" not in asked
         assert asked.index("Example 2") < asked.index(row["source"])
+    assert "examples  columns source=source (guessed); answer=output (guessed)\n" in done.stdout
     done = generate("--out", "more.csv", *options, "--shots", str(SOURCES + 1))
     assert done.returncode == 2
     assert "give more --examples or fewer --shots" in done.stderr
+
+
+def test_the_columns_that_are_named_are_those_of_the_examples_too(folder: Path, generate: Generate) -> None:
+    """The same file gives both; a column `conversation` beside them would be guessed, and `thread` would not."""
+    with (folder / "posts.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["conversation", "post", "thread", "reply"])
+        for n in range(12):
+            writer.writerow([f"Talk {n % 2}.", f"Walk number {n} was fine.", f"t{n % 4}", f"Answer {n}."])
+    options = ("--method", "few-shot", "--examples", "posts.csv", "--shots", "9", "--no-cache", "--max-tokens", "2000")
+    with serving(folder.parent / "log", "--answers", "echo") as server:
+        base = ("generate", "posts.csv", "--model", f"{server.url}#double", "--source", "post", "--out", "texts.csv")
+        done = command(folder, *base, "--group", "thread", *options)
+    assert done.returncode == 0, done.stderr
+    assert "columns   source=post; group=thread\n" in done.stdout
+    assert "examples  columns source=post; answer=reply (guessed); group=thread\n" in done.stdout
+    rows = read_rows(folder / "texts.csv")
+    assert len(rows) == 12
+    for n, row in enumerate(rows):
+        asked = sent(row)["messages"][-1]["content"]
+        shown = {k for k in range(12) if f"> Answer {k}." in asked}
+        assert shown == {k for k in range(12) if k % 4 != n % 4}  # its own thread is left out, and itself with it
+        assert "Talk" not in asked
 
 
 def test_what_is_no_text_is_a_row_with_a_reason(folder: Path) -> None:
@@ -229,7 +253,7 @@ def test_one_that_was_stopped_goes_on_and_asks_nothing_twice(folder: Path, way: 
             if way == signal.SIGINT:
                 assert process.returncode == 130
                 assert "nothing is lost: the same command goes on" in errors
-        kept = len(replies_in(part))
+        kept = sum(key.startswith("reply/") for key in replies_in(part))
         done = command(folder, *doing)
         assert done.returncode == 0, done.stderr
         assert f"up to {2 * SOURCES - kept} calls ({kept} replies are there already)" in done.stdout
@@ -256,6 +280,39 @@ def test_a_budget_stops_it_and_a_higher_one_goes_on(folder: Path, generate: Gene
     assert f"up to {SOURCES - 5} calls (5 replies are there already)" in looked.stdout
     assert generate("--out", "texts.csv").returncode == 0
     assert len(double.asked()) == before + SOURCES
+
+
+def test_where_no_text_came_the_command_fails(folder: Path) -> None:
+    with serving(folder.parent / "log", "--fail", "toolong:1") as server:
+        base = ("letters.csv", "--model", f"{server.url}#double", "--source", "letter", "--limit", "3")
+        done = command(folder, "generate", *base, "--out", "texts.csv", "--no-cache", "--max-tokens", "9000")
+    assert done.returncode == 1
+    assert (
+        done.stderr.startswith("calibrate: not one text came: 3 × the prompt is too long")
+        and "\n" not in done.stderr[:-1]
+    )
+    assert "--max-tokens 9000 is room for the reply" in done.stdout
+    assert [bool(r["failure"]) for r in read_rows(folder / "texts.csv")] == [True] * 3
+
+
+def test_where_no_reply_came_nothing_is_kept_and_nothing_is_said_of_it(folder: Path) -> None:
+    with serving(folder.parent / "log", "--require-key", "sk-other") as server:
+        base = ("letters.csv", "--model", f"{server.url}#double", "--source", "letter", "--limit", "3")
+        done = command(folder, "generate", *base, "--out", "texts.csv", "--no-cache")
+    assert done.returncode != 0 and done.stderr.count("\n") == 1
+    assert "nothing is lost" not in done.stderr
+    assert {p.name for p in folder.iterdir()} == {"letters.csv", "scheme.yaml"}
+
+
+def test_what_a_spent_budget_paid_for_counts_though_no_reply_came(folder: Path) -> None:
+    with serving(folder.parent / "log", "--fail", "500:1") as server:
+        base = ("letters.csv", "--model", f"{server.url}#double", "--source", "letter", "--limit", "3")
+        asked = ("generate", *base, "--out", "texts.csv", "--no-cache", "--budget", "2calls")
+        done = command(folder, *asked)
+        assert done.returncode == 3
+        assert "no reply came: the same command goes on, with a higher --budget" in done.stderr
+        assert command(folder, *asked).returncode == 3
+        assert len(server.asked()) == 2
 
 
 def test_the_cache_serves_another_file(folder: Path, double: Double) -> None:
@@ -288,6 +345,13 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(folder: Path, generate: Gener
         (("--method", "controlled", "--attributes", "grey"), "'grey' is no attribute of the scheme letters"),
         (("--method", "controlled", "--balanced", "--attributes", "tone-kind"), "is none of joke, tone"),
         (("--types", "warm"), "--types is for --method typed"),
+        (("--form", "plain"), "--form is for --method vanilla or typed, not zero-shot"),
+        (("--method", "controlled", "--form", "chat"), "--form is for --method vanilla or typed, not controlled"),
+        (("--method", "typed", "--required", "letter"), "letters.csv, row 2, column 'letter': 'Dear town' is no type"),
+        (
+            ("--method", "controlled", "--required", "kind"),
+            "letters.csv, row 2, column 'kind': 'warm' is no attribute of the scheme letters",
+        ),
         (("--balanced",), "--balanced is for --method controlled"),
         (("--method", "few-shot"), "--examples are for --method few-shot, which needs them"),
         (("--examples", "letters.csv"), "--examples are for --method few-shot"),
@@ -323,7 +387,8 @@ def test_such_a_mistake_is_one_line_at_the_terminal(generate: Generate) -> None:
 def test_a_model_of_transformers_writes_too(folder: Path) -> None:
     """Without a chat template the plain form is taken; the second time the same texts come without a call."""
     model = f"transformers/{tiny.gpt2(folder / 'model')}"
-    base = ("generate", "demo", "--model", model, "--limit", "3", "--max-tokens", "8", "--method", "vanilla")
+    said = ("--source", "letter", "--scheme", "scheme.yaml", "--method", "vanilla")
+    base = ("generate", "letters.csv", "--model", model, *said, "--limit", "3", "--max-tokens", "60")
     once = {"OMP_NUM_THREADS": "1"}  # several would wait for each other, on matrices so small
     done = command(folder, *base, "--out", "one.csv", "--model-arg", "top_p=0.9", **once)
     assert done.returncode == 0, done.stderr
@@ -336,10 +401,116 @@ def test_a_model_of_transformers_writes_too(folder: Path) -> None:
     assert "3 replies, 3 calls made" in other.stdout  # another distribution is another model to the cache
 
 
+Generates = Callable[..., Any]
+
+
+@pytest.fixture
+def in_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generates:
+    """Run `calibrate generate letters.csv` on a small model of transformers, without another process."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("CALIBRATOR_CACHE", str(folder / "cache"))
+    model = f"transformers/{tiny.gpt2(folder / 'model')}"
+
+    def run(*arguments: object) -> Any:
+        said = ("--source", "letter", "--scheme", "scheme.yaml", "--method", "vanilla", "--max-tokens", "60")
+        base = ("generate", "letters.csv", "--model", model, *said, "--no-cache")
+        return CliRunner().invoke(app, [*base, *map(str, arguments)])
+
+    return run
+
+
+def test_a_half_done_file_is_completed_by_the_model_that_began_it(folder: Path, in_process: Generates) -> None:
+    options = ("--out", "texts.csv", "--limit", "4")
+    narrow = (*options, "--model-arg", "top_p=0.5")
+    began = in_process(*options, "--budget", "2calls")
+    assert isinstance(began.exception, BudgetSpent)
+    journal = folder / "texts.csv.part" / "journal.jsonl"
+    before = journal.read_bytes()
+    for refused in (in_process(*narrow), in_process(*narrow, "--dry-run")):
+        assert isinstance(refused.exception, ConfigError)
+        told = str(refused.exception)
+        assert told.startswith("texts.csv.part: the replies in it were written without top_p (--model-arg); go on with")
+        assert "--overwrite" in told and "\n" not in told
+        assert journal.read_bytes() == before
+    looked = in_process(*narrow, "--overwrite", "--dry-run")
+    assert "4 texts, up to 4 calls," in looked.stdout and journal.read_bytes() == before
+    went_on = in_process(*options)
+    assert "up to 2 calls (2 replies are there already)" in went_on.stdout and went_on.exit_code == 0
+    assert not journal.parent.exists()
+    assert {r["model"] for r in read_rows(folder / "texts.csv")} == {f"transformers/{folder / 'model'}"}
+
+
+def test_overwriting_begins_anew_with_another_model(folder: Path, in_process: Generates) -> None:
+    options = ("--out", "texts.csv", "--limit", "4")
+    assert isinstance(in_process(*options, "--budget", "2calls").exception, BudgetSpent)
+    narrow = (*options, "--model-arg", "top_p=0.5", "--overwrite")
+    began = in_process(*narrow, "--budget", "1calls")  # what the other took does not count
+    assert isinstance(began.exception, BudgetSpent)
+    assert "the replies in it were written without top_p" in began.stderr and "they are removed" in began.stderr
+    done = in_process(*narrow)
+    assert "3 calls (1 replies are there already)" in done.stdout and done.exit_code == 0
+    assert {r["model"] for r in read_rows(folder / "texts.csv")} == {f"transformers/{folder / 'model'}[top_p=0.5]"}
+
+
+def test_other_arguments_are_another_system(folder: Path, in_process: Generates) -> None:
+    found = {}
+    for name, arguments in {"base": (), "narrow": ("--model-arg", "top_p=0.5", "--model-arg", "device=cpu")}.items():
+        assert in_process("--out", f"{name}.csv", "--limit", "2", *arguments).exit_code == 0
+        found[name] = read_rows(folder / f"{name}.csv")
+    assert [r["source"] for r in found["base"]] == [r["source"] for r in found["narrow"]]
+    for column in ("id", "system", "model"):
+        assert not {r[column] for r in found["base"]} & {r[column] for r in found["narrow"]}
+    name = f"transformers/{folder / 'model'}"
+    assert {r["system"] for r in found["narrow"]} == {f"{name}[top_p=0.5] vanilla"}
+
+
+def test_what_is_said_of_the_template_decides_the_form(folder: Path, in_process: Generates) -> None:
+    """Counted by the tokens of the prompts: the plain form of vanilla is another text than the two messages."""
+    tiny.gpt2(folder / "model", template=tiny.TURNS)  # the model has a chat template now
+    options = ("--limit", "1", "--dry-run")
+    chat, plain = in_process("--out", "a.csv", *options), in_process("--out", "a.csv", *options, "--form", "plain")
+    said = {
+        t: in_process("--out", "a.csv", *options, "--model-arg", f"template={t}") for t in ("chat", "plain", "turns")
+    }
+    assert said["chat"].stdout == chat.stdout != plain.stdout
+    assert said["plain"].stdout == said["turns"].stdout == plain.stdout
+
+
+def test_a_folder_is_no_file(folder: Path, in_process: Generates) -> None:
+    (folder / "texts.csv").mkdir()
+    done = in_process("--out", "texts.csv", "--overwrite")
+    assert isinstance(done.exception, ConfigError) and "texts.csv is a folder; name a file" in str(done.exception)
+
+
+def test_too_much_room_for_the_reply_is_named(folder: Path, in_process: Generates) -> None:
+    done = in_process("--out", "texts.csv", "--limit", "2", "--max-tokens", "4000")
+    assert isinstance(done.exception, ModelError) and done.exception.exit_code == 1
+    assert "2 × the prompt is too long for the model's context, of 512 tokens, with --max-tokens 4000" in done.stdout
+
+
+def test_what_is_generated_is_held_against_a_classifier(folder: Path) -> None:
+    """A classifier that learnt from the data set's labels knows the types under which the texts were asked for."""
+    names = "shaming questions humour empathy_affiliation contradiction warning-of-consequences".split()
+    with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
+        for n in range(60):
+            kind = names[n % 6]
+            post = f"Walk number {n} was dull."
+            row = {"hatespeech": post, "counterspeech": f"{kind} it was, {n} times {kind}", "total_types": [kind]}
+            file.write(json.dumps(row) + "\n")
+    with serving(folder.parent / "log") as server:
+        base = ("generate", "letters.csv", "--model", f"{server.url}#double", "--source", "letter", "--method", "typed")
+        done = command(folder, *base, "--types", "humor,warning,empathy", "--limit", "6", "--out", "texts.csv")
+    assert done.returncode == 0, done.stderr
+    assert {r["type"] for r in read_rows(folder / "texts.csv")} == {names[2], names[3], names[5]}
+    done = command(folder, "types", "--train", "train.jsonl", "--test", "texts.csv", "-c", "tfidf", "--resamples", "50")
+    assert done.returncode == 0, done.stderr
+    assert "type" in done.stdout and "not in the scheme" not in done.stdout + done.stderr
+
+
 def test_smollm2_answers_the_demonstration(folder: Path) -> None:
     pytest.importorskip("xllamacpp")
-    base = ("generate", "demo", "--model", "local/smollm2", "--limit", "2", "--max-tokens", "60")
-    done = command(folder, *base, "--out", "texts.jsonl")
+    base = ("generate", "demo", "--model", "local/smollm2", "--limit", "2", "--max-tokens", "120")
+    done = command(folder, *base, "--out", "texts.jsonl", "--method", "vanilla", "--words", "20")
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (folder / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 2

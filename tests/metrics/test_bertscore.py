@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+import yaml
+from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
+from calibrator.errors import ConfigError, ModelUnfit
 from calibrator.metrics.base import Settings, Unscored, Value
-from calibrator.metrics.bertscore import METRICS, layer_of
+from calibrator.metrics.bertscore import METRICS, layer_of, published
 from calibrator.records import Item
+from calibrator.resources import folder as shipped
 from tests.metrics import tiny
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -23,8 +26,10 @@ def items(pairs: Sequence[tuple[str, str]] = PAIRS) -> list[Item]:
     return [Item(id=str(k), output=o, source=r, reference=r) for k, (o, r) in enumerate(pairs)]
 
 
-def score(folder: Path, given: Sequence[Item], name: str = "bertscore", size: int = 0) -> dict[str, tuple[Value, ...]]:
-    settings = Settings(model=str(folder), device="cpu", batch_size=size)
+def score(
+    folder: Path, given: Sequence[Item], name: str = "bertscore", size: int = 0, layer: str = "#3"
+) -> dict[str, tuple[Value, ...]]:
+    settings = Settings(model=f"{folder}{layer}", device="cpu", batch_size=size)
     return dict(BY_NAME[name].make(settings)(given, lambda _: None))  # type: ignore[arg-type]
 
 
@@ -112,13 +117,13 @@ def test_an_encoder_decoder_is_asked_for_its_encoder(tmp_path: Path) -> None:
         found = [encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in tiny.TEXTS[:2]]
     a, b = (states / states.norm(dim=-1, keepdim=True) for states in found)
     cosines = (a @ b.T)[1:-1]  # the marks of beginning and end weigh nothing, but may be matched
-    got = score(folder, items([(tiny.TEXTS[0], tiny.TEXTS[1])]))["bertscore-precision"]
+    got = score(folder, items([(tiny.TEXTS[0], tiny.TEXTS[1])]), layer="#2")["bertscore-precision"]
     assert got == pytest.approx([float(cosines.max(dim=1).values.mean())], abs=1e-5)
 
 
 def test_a_known_model_is_cut_behind_its_published_layer(tmp_path: Path) -> None:
     folder = tiny.bert(tmp_path / "bert-base-uncased", layers=12)
-    found = score(folder, items(PAIRS[:2]))
+    found = score(folder, items(PAIRS[:2]), layer="")
     for k, (output, reference) in enumerate(PAIRS[:2]):
         assert found["bertscore"][k] == pytest.approx(by_hand(folder, output, reference, 9, {2, 3})[2], abs=1e-5)
 
@@ -126,16 +131,62 @@ def test_a_known_model_is_cut_behind_its_published_layer(tmp_path: Path) -> None
 def test_layers_are_those_of_the_published_table() -> None:
     assert layer_of("roberta-large", 24) == 17
     assert layer_of("microsoft/deberta-xlarge-mnli", 48) == 40
-    assert layer_of("/somewhere/bert-base-uncased", 12) == 9
-    assert layer_of("someone/else", 12) is None
-    assert layer_of("bert-base-uncased", 3) is None  # of that name, but smaller
+    assert layer_of("/somewhere/roberta-large", 24) == 17
+    assert layer_of("princeton-nlp/sup-simcse-roberta-large", 24) == 16
+    assert layer_of("roberta-large", 24, 5) == 5  # what is asked for goes before
 
 
-def test_the_last_layer_of_an_unknown_model_is_said(bert: Path) -> None:
-    said: list[str] = []
-    BY_NAME["bertscore"].make(Settings(model=str(bert), device="cpu", tell=said.append))
-    assert len(said) == 1
-    assert "its last one is taken" in said[0]
+def test_no_model_is_lost_by_the_last_part_of_its_name() -> None:
+    table = yaml.safe_load((shipped("data") / "metrics" / "bertscore_layers.yaml").read_text(encoding="utf-8"))
+    assert len(published()) == len(table["layers"]) == 140
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("someone/else", None, "no layer is published for someone/else; name the one to compare, 0 to 3: bertscore@"),
+        ("bert-base-uncased", None, "bert-base-uncased has no layer 9; name"),  # of that name, but smaller
+        ("someone/else", 4, "someone/else has no layer 4; name"),
+    ],
+)
+def test_a_layer_that_is_not_there_or_not_known_is_asked_for(name: str, asked: int | None, said: str) -> None:
+    with pytest.raises(ModelUnfit, match=said):
+        layer_of(name, 3, asked)
+
+
+def test_a_layer_is_named_behind_the_model(bert: Path) -> None:
+    output, reference = PAIRS[0]
+    for layer in (0, 1, 2):
+        found = score(bert, items(PAIRS[:1]), layer=f"#{layer}")["bertscore"]
+        assert found == pytest.approx([by_hand(bert, output, reference, layer, {2, 3})[2]], abs=1e-5)
+
+
+def test_a_model_of_no_published_layer_wants_one(bert: Path) -> None:
+    with pytest.raises(ModelUnfit, match=r"0 to 3: bertscore@.*#LAYER"):
+        score(bert, items(), layer="")
+    with pytest.raises(ModelUnfit, match="has no layer 4"):
+        score(bert, items(), layer="#4")
+    with pytest.raises(ConfigError, match="'last' is no layer"):
+        score(bert, items(), layer="#last")
+
+
+def test_a_folder_may_have_the_mark_in_its_name(tmp_path: Path) -> None:
+    folder = tiny.bert(tmp_path / "my #1" / "bert-base-uncased", layers=9)
+    assert score(folder, items(PAIRS[:1]), layer="") == score(folder, items(PAIRS[:1]), layer="#9")
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_every_token_of_a_t5_weighs(layer: int, tmp_path: Path) -> None:
+    folder = tiny.t5(tmp_path)
+    encoder: Any = T5EncoderModel.from_pretrained(folder)  # in evaluation mode
+    encoder.encoder.block = encoder.encoder.block[:layer]  # the last one's states are normed
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        found = [encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in tiny.TEXTS[:2]]
+    a, b = (states / states.norm(dim=-1, keepdim=True) for states in found)
+    got = score(folder, items([(tiny.TEXTS[0], tiny.TEXTS[1])]), layer=f"#{layer}")
+    assert got["bertscore-precision"] == pytest.approx([float((a @ b.T).max(dim=1).values.mean())], abs=1e-5)
+    assert got["bertscore-recall"] == pytest.approx([float((a @ b.T).max(dim=0).values.mean())], abs=1e-5)
 
 
 def test_a_text_without_a_token_has_no_value(bert: Path) -> None:
@@ -152,6 +203,6 @@ def test_a_text_longer_than_the_model_takes_is_cut_at_the_end(bert: Path) -> Non
 
 def test_progress_is_told_in_items(bert: Path) -> None:
     told: list[int] = []
-    BY_NAME["bertscore"].make(Settings(model=str(bert), device="cpu", batch_size=4))(items(), told.append)
+    BY_NAME["bertscore"].make(Settings(model=f"{bert}#1", device="cpu", batch_size=4))(items(), told.append)
     assert sum(told) == len(PAIRS)
     assert len(told) == 4

@@ -12,6 +12,7 @@ from transformers import AutoModelForSequenceClassification
 from calibrator.errors import ModelUnfit
 from calibrator.metrics.base import Settings, Value
 from calibrator.metrics.bleurt import METRICS
+from calibrator.metrics.neural import CHARACTERS
 from calibrator.records import Item
 from tests.metrics import tiny
 
@@ -54,3 +55,16 @@ def test_a_classifier_of_several_labels_is_refused(tmp_path: Path) -> None:
 def test_a_bare_encoder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelUnfit, match="no weights for"):
         METRICS[0].make(Settings(model=str(tiny.bert(tmp_path)), device="cpu"))
+
+
+def test_texts_just_above_what_is_read_have_the_value_of_the_whole(bleurt: Path) -> None:
+    tokenizer, model = tiny.opened(bleurt, AutoModelForSequenceClassification)
+    long = " ".join(tiny.TEXTS) * 20
+    long = long[: CHARACTERS * tiny.LONGEST + 3]
+    assert len(long) == CHARACTERS * tiny.LONGEST + 3
+    pairs = [(long, tiny.TEXTS[0]), (tiny.TEXTS[0], long), (long, long)]
+    found = score(bleurt, [Item(id=str(k), output=o, reference=r) for k, (r, o) in enumerate(pairs)])
+    for (reference, output), value in zip(pairs, found, strict=True):
+        whole = tokenizer(reference, output, truncation=True, max_length=tiny.LONGEST, return_tensors="pt")
+        with torch.no_grad():
+            assert value == pytest.approx(float(model(**whole).logits), abs=1e-5)

@@ -185,3 +185,9 @@ def test_a_paraphrase_is_nearer_than_another_matter(minilm: SentenceEncoder) -> 
     )
     assert minilm.network.longest == 256
     assert said @ same > 0.7 > 0.3 > said @ other
+
+
+@pytest.mark.parametrize("name", ["semantic-diversity", "semantic-novelty"])
+def test_a_network_with_a_decoder_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnfit, match="has a decoder too; take another model"):
+        measure(name, [], Settings(model=str(tiny.t5(tmp_path)), device="cpu", corpus=("A text.",)))

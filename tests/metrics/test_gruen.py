@@ -170,3 +170,7 @@ def test_edit_distance_is_that_of_nltk(a: str, b: str) -> None:
 def test_grammaticality_by_hand() -> None:
     assert g.grammaticality(2 * math.log(2), 3.5) == pytest.approx((0.5 + 3.5) / 8 + 0.5)
     assert g.grammaticality(100, -9) == 0
+
+
+def test_no_redundancy_is_0_without_a_sign() -> None:
+    assert math.copysign(1, g.redundancy(["The bus is late today.", "Nobody likes cold soup here."])) == 1

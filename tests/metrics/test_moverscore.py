@@ -14,8 +14,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import wasserstein_distance
 from transformers import AutoModel
 
+from calibrator.errors import ModelUnfit
 from calibrator.metrics.base import Settings, Unscored, Value
-from calibrator.metrics.moverscore import METRICS, idf, moving_cost
+from calibrator.metrics.moverscore import METRICS, Tokens, idf, moverscore, moving_cost
 from calibrator.records import Item
 from tests.metrics import tiny
 
@@ -156,3 +157,30 @@ def test_a_text_beside_itself_has_1(distilbert: Path) -> None:
     same = [Item(id=text, output=text, reference=text) for text in tiny.TEXTS]
     for name in ("moverscore", "moverscore-even"):
         assert score(distilbert, same, name) == pytest.approx([1.0] * len(same), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_a_tokenizer_without_word_pieces_is_refused(name: str, tmp_path: Path) -> None:
+    folder = tiny.bert(tmp_path, layers=6)
+    tiny.bytepairs(tmp_path)  # in place of its own
+    with pytest.raises(ModelUnfit, match=rf"{name} wants word pieces \(##\)"):
+        score(folder, ITEMS, name)
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_a_network_with_a_decoder_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnfit, match=f"{name} wants an encoder, and .* has a decoder too"):
+        score(tiny.t5(tmp_path), ITEMS, name)
+
+
+def test_pmeans_wants_five_layers_besides_the_embeddings(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnfit, match=r"moverscore-pmeans wants 5 layers, and .* has 4"):
+        score(tiny.bert(tmp_path / "four", layers=4), ITEMS, "moverscore-pmeans")
+    found = score(tiny.bert(tmp_path / "five", layers=5), ITEMS, "moverscore-pmeans")
+    assert all(isinstance(value, float) for value in found)
+
+
+def test_vectors_that_are_no_numbers_give_no_value() -> None:
+    broken = Tokens((1, 2), np.array([[1.0, 0.0], [np.nan, 0.0]]))
+    even = np.ones(2)
+    assert moverscore(broken, broken, (even, even)) == Unscored("the model gives no numbers for a token")

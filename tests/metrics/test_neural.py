@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from transformers.utils import logging
 from calibrator.errors import ModelError, ModelMissing, ModelUnfit
 from calibrator.hub import quiet
 from calibrator.metrics.base import Settings
-from calibrator.metrics.neural import batches, load, shared
+from calibrator.metrics.neural import CHARACTERS, Network, batches, load, shared
 from tests.metrics import tiny
 
 
@@ -120,3 +122,44 @@ def test_steps_are_told_as_items(steps: int, items: int) -> None:
         tick(1)
     assert sum(told) == items
     assert min(told) >= 0
+
+
+LIMIT = CHARACTERS * tiny.LONGEST
+LONG = " ".join(tiny.TEXTS)
+
+
+def uncut(network: Network, one: str, two: str | None) -> Any:
+    """Return the numbers of the tokens by the tokenizer alone."""
+    return network.tokenizer(one, two, truncation=True, max_length=network.longest)["input_ids"]
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 7, 3 * LIMIT])
+@pytest.mark.parametrize("kind", [tiny.bert, tiny.roberta])
+def test_long_texts_have_the_tokens_that_they_have_uncut(
+    kind: Callable[[Path], Path], more: int, tmp_path: Path
+) -> None:
+    network = load(Settings(model=str(kind(tmp_path)), device="cpu"), "", "a test")
+    long = (LONG * (4 * LIMIT // len(LONG) + 1))[: LIMIT + more]
+    assert len(network.shortened(long)) == min(len(long), LIMIT)
+    for one, two in ((long, None), (long, tiny.TEXTS[0]), (tiny.TEXTS[0], long), (long, long)):
+        given = None if two is None else [two]
+        assert network.tokens([one], given)["input_ids"].tolist() == [uncut(network, one, two)]
+
+
+@pytest.mark.parametrize("filler", [" ", "x"])
+def test_of_a_long_text_of_few_tokens_more_is_kept(filler: str, bert: Path) -> None:
+    network = load(Settings(model=str(bert), device="cpu"), "", "a test")
+    text = f"Walking {filler * (LIMIT + 5)} is healthy."
+    assert network.shortened(text) == text
+    more = text + LONG * LIMIT
+    assert LIMIT < len(network.shortened(more)) < len(more)
+    assert network.tokens([more])["input_ids"].tolist() == [uncut(network, more, None)]
+
+
+@pytest.mark.parametrize("longest", [tiny.LONGEST, tiny.LONGEST - 1])  # one of which has an odd token to give
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 3), (3, 1), (8, 9)])
+def test_the_longer_of_two_long_texts_is_the_same_as_uncut(longest: int, a: int, b: int, bert: Path) -> None:
+    network = load(Settings(model=str(bert), device="cpu"), "", "a test", longest=longest)
+    few, many = "paragraph " * (LIMIT // 10), "is, so. " * (LIMIT // 8)  # tokens at the beginning, for as many letters
+    for one, two in ((few * a, many * b), (many * a, few * b), (many * a, many * b)):
+        assert network.tokens([one], [two])["input_ids"].tolist() == [uncut(network, one, two)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrator.metrics import readability as r
-from calibrator.metrics.base import Settings
+from calibrator.metrics.base import Settings, Unscored
 from calibrator.metrics.sentences import sentences, words
 from calibrator.metrics.syllables import syllables
 from calibrator.records import Item
@@ -134,3 +134,21 @@ def test_harder_texts_are_harder_by_every_score() -> None:
         formula = r.FORMULAS[metric.name]
         better = formula(easy) > formula(hard) if metric.better == "higher" else formula(easy) < formula(hard)
         assert better, metric.name
+
+
+@pytest.mark.parametrize(
+    ("text", "scored"),
+    [
+        ("Das große Café öffnet früh.", True),  # not told from English
+        ("We met 3 of 7 in 2024.", True),
+        ("Tokyo is 東京 and Moscow Москва.", True),  # four of six
+        ("今天天气很好。", False),
+        ("الطقس جميل اليوم.", False),
+        ("Сегодня хорошая погода.", False),
+        ("Он работает в IBM.", False),
+        ("2024: 3, 4.", False),
+    ],
+)
+def test_only_texts_in_latin_letters_have_scores(text: str, scored: bool) -> None:
+    found = r.make(Settings())([Item(id="a", output=text)], lambda _: None)
+    assert [isinstance(values[0], Unscored) for values in found.values()] == [not scored] * 4

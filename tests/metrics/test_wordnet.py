@@ -63,7 +63,7 @@ def test_the_files_are_copied_with_lexnames_and_nobody_else_may_write(origin: Pa
     finally:
         os.umask(before)
     assert made == tmp_path / "nltk_data" / "corpora" / "wordnet"
-    assert {p.name for p in made.iterdir()} == {*FILES, "lexnames"}
+    assert {p.name for p in made.iterdir()} == {*FILES, "lexnames", "sizes.json"}
     for name in FILES:
         assert (made / name).read_bytes() == (origin / name).read_bytes()
         assert not (made / name).is_symlink()
@@ -177,9 +177,23 @@ def test_a_damaged_one_is_an_error_of_one_line(origin: Path, tmp_path: Path, bar
         (made / damage).unlink()
     else:
         (made / damage).write_text("neither number nor name\n", encoding="ascii")
+    with pytest.raises(ModelError, match="is damaged; get it again: calibrate data get wordnet") as raised:
+        open_wordnet(tmp_path / "mine", "METEOR")
+    assert "\n" not in str(raised.value)
+    (made / "sizes.json").unlink()  # as in a folder that was made by other means
     with pytest.raises(ModelError, match="cannot be read") as raised:
         open_wordnet(tmp_path / "mine", "METEOR")
     assert "\n" not in str(raised.value)
+
+
+def test_one_that_was_cut_short_is_not_taken_for_wordnet_and_mended(origin: Path, tmp_path: Path, bare: Path) -> None:
+    made = install(tmp_path / "mine", silent, origin=origin)
+    whole = (made / "index.noun").read_bytes()
+    (made / "index.noun").write_bytes(whole[: len(whole) // 2])  # NLTK would read it, and know half of the words
+    with pytest.raises(ModelError, match="is damaged"):
+        open_wordnet(tmp_path / "mine", "METEOR")
+    install(tmp_path / "mine", silent, origin=origin)
+    assert (made / "index.noun").read_bytes() == whole
 
 
 def test_the_command_makes_it_once(calibrate: Calibrate, origin: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from calibrator.errors import ModelError
 from calibrator.models.llama_server import threads
-from calibrator.models.local import LocalModel, fingerprint, model_file
+from calibrator.files import fingerprint
+from calibrator.models.local import LocalModel, model_file
 from calibrator.models.names import open_model
 from tests.conftest import ROOT
 from tests.models.contract import asking

@@ -10,6 +10,7 @@ import statsmodels.api as sm  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import t
 from statsmodels.stats.weightstats import DescrStatsW  # type: ignore[import-untyped]
 
 from calibrator.stats.prediction_powered import FEWEST, Powered, powered_difference, powered_mean
@@ -64,7 +65,9 @@ def test_weight_one_by_hand() -> None:
     found = powered_mean(np.array([1, 2, 3, 5.0]), np.array([1, 3, 3, 4.0]), np.array([2, 4.0]), weight=1.0)
     assert found.value == pytest.approx(2.75 + 3 - 2.75)
     assert found.high - found.value == pytest.approx(3.182446 * np.sqrt(7 / 6), rel=1e-6)
-    assert found.effective == 4  # worse than without the judge: never fewer labels than there are
+    # The humans' ratings have a variance of 35 / 12, their mean one of 35 / 48: the judge makes things worse.
+    assert found.effective == pytest.approx(4 * (35 / 48) / (7 / 6))
+    assert found.effective == pytest.approx(2.5)
 
 
 def test_with_all_scores_known_it_is_the_regression_line_at_their_mean() -> None:
@@ -85,7 +88,7 @@ def test_a_constant_bias_of_the_judge_changes_nothing(size: int, more: int, bias
     plain, moved = powered_mean(*parts), powered_mean(parts[0], parts[1] + bias, parts[2] + bias)
     assert ends(moved) == pytest.approx(ends(plain), nan_ok=True, abs=1e-9)
     assert 0 <= plain.weight <= 1
-    assert plain.effective >= size
+    assert moved.effective == pytest.approx(plain.effective)
 
 
 def test_a_judge_that_knows_nothing_leaves_the_classical_estimate() -> None:
@@ -93,6 +96,33 @@ def test_a_judge_that_knows_nothing_leaves_the_classical_estimate() -> None:
         found = powered_mean(HUMAN, judged, OTHERS)
         assert found.weight == 0
         assert ends(found) == (found.classical_value, found.classical_low, found.classical_high)
+
+
+@given(st.integers(5, 30), st.integers(2, 60), st.integers(0, 10_000))
+def test_labels_are_worth_more_than_they_are_where_the_interval_is_narrower(size: int, more: int, seed: int) -> None:
+    human, judged = drawn(size + more, 0.5, np.random.default_rng(seed))
+    found = powered_mean(human[:size], judged[:size], judged[size:])
+    both, alone = found.high - found.low, found.classical_high - found.classical_low
+    if not found.weight:
+        assert found.effective == pytest.approx(size)
+    elif np.isfinite(both) and both > 0:
+        free = size - 1 - np.array([1, 0])
+        half = t.ppf(0.975, free) / np.array([both, alone])
+        assert found.effective == pytest.approx(size * (half[0] / half[1]) ** 2), "the ratio of the variances"
+
+
+def test_a_judge_that_costs_more_than_it_gives_is_worth_fewer_labels() -> None:
+    rng = np.random.default_rng(15)
+    found = [powered_mean(h[:25], j[:25], j[25:]) for h, j in (drawn(60, 0.1, rng) for _ in range(60))]
+    wider = [f for f in found if f.high - f.low > 1.02 * (f.classical_high - f.classical_low)]
+    assert wider
+    assert all(f.effective < 25 for f in wider)
+    human, judged = drawn(60, 0.1, np.random.default_rng(16))
+    figures = [
+        powered_statistic(mean, human[k : k + 9], judged[k : k + 9], judged[30:], rng, resamples=200)
+        for k in range(0, 27, 3)
+    ]
+    assert any(f.effective < 9 for f in figures), "so has the bootstrap"
 
 
 def test_a_judge_that_is_right_is_worth_many_labels() -> None:

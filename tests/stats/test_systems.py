@@ -10,6 +10,7 @@ from sklearn.metrics import f1_score
 
 from calibrator.stats.systems import (
     complete,
+    drawn_sources,
     macro_f1_score,
     mean_score,
     nested,
@@ -17,6 +18,7 @@ from calibrator.stats.systems import (
     sample_weights,
     share_score,
     system_scores,
+    whole_sources,
     win_score,
     wins,
 )
@@ -72,11 +74,48 @@ def test_wins_by_hand() -> None:
     place = np.array([0, 0, 0, 1, 1, 1, 2])
     values = np.array([3.0, 2.0, 2.0, 4.0, 4.0, nan, 5.0])
     found = wins(values, member, place)
-    assert found[:3].tolist() == [1.0, 0.25, 0.25]
-    assert found[3:5].tolist() == [0.5, 0.5]
-    assert np.isnan(found[5:]).all(), "no value, and no rival"
+    theirs = [[nan, 1, 1], [0, nan, 0.5], [0, 0.5, nan], [nan, 0.5, nan], [0.5, nan, nan], [nan] * 3, [nan] * 3]
+    assert np.array_equal(found, np.array(theirs), equal_nan=True)
     scores = system_scores(win_score(member, [str(p) for p in place]), values, member, 3, np.ones((1, 7)))[0]
-    assert scores.tolist() == [0.75, 0.375, 0.25]
+    # System 0 wins 0.75 of two comparisons with 1, and the one with 2; 1 against 0 has 0.25, against 2 0.5.
+    assert scores.tolist() == [0.875, 0.375, 0.25]
+
+
+def test_every_item_has_the_same_part_in_the_wins_over_a_rival() -> None:
+    # Source a: system 0 has 3 and 1, system 1 has 2 and 2; source b: 5 against 4.
+    member, sources = np.array([0, 0, 1, 1, 0, 1]), ["a", "a", "a", "a", "b", "b"]
+    values = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
+    scores = system_scores(win_score(member, sources), values, member, 2, np.ones((1, 6)))[0]
+    assert scores == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_a_rival_that_was_rated_more_often_counts_no_more() -> None:
+    """B loses to A and beats C nearly always; A is rated in a fifth of the rows, C in nine tenths."""
+    rng = np.random.default_rng(0)
+    member, sources = grid(3, 600)
+    true = np.where(rng.random(1800) < 0.9, np.array([5.0, 3.0, 1.0])[member], rng.integers(1, 6, 1800))
+    rated = np.where(rng.random(1800) < np.array([0.2, 0.5, 0.9])[member], true, nan)
+    score, once = win_score(member, sources), np.ones((1, 1800))
+    whole, part = (system_scores(score, values, member, 3, once)[0] for values in (true, rated))
+    assert part == pytest.approx(whole, abs=0.06)
+    assert whole[1] == pytest.approx(0.5, abs=0.03)
+    assert np.nansum(part) == pytest.approx(1.5, abs=1e-6), "of each two systems one wins"
+
+
+def test_a_rival_that_was_never_met_leaves_the_win_rate_undefined() -> None:
+    member = np.array([0, 1, 1, 2, 0, 2])
+    sources = ["a", "a", "b", "b", "c", "d"]
+    score, once = win_score(member, sources), np.ones((1, 6))
+    values = np.array([2.0, 1.0, 1.0, 3.0, 5.0, 5.0])
+    found = system_scores(score, values, member, 3, once)[0]
+    assert np.array_equal(found, [nan, 0.0, nan], equal_nan=True), "0 and 2 have no source in common"
+    unrated = np.where(member == 2, nan, values)
+    found = system_scores(score, unrated, member, 3, once)[0]
+    assert np.array_equal(found, [1.0, 0.0, nan], equal_nan=True), "a system without any value is no rival"
+    alone = np.where(member == 0, values, nan)
+    assert np.isnan(system_scores(score, alone, member, 3, once)).all()
+    without = np.array([[1.0, 1.0, 0.0, 1.0, 1.0, 1.0]])
+    assert np.isnan(system_scores(score, values, member, 3, without)[0, 1]), "the draw has no source of 1 and 2"
 
 
 @few
@@ -129,3 +168,18 @@ def test_complete_sources() -> None:
     assert not len(complete(member[few_complete], [sources[k] for k in few_complete]))
     with pytest.raises(ValueError, match="cannot be drawn"):
         sample_weights(member, sources, 11, 1, np.random.default_rng(0), replace=False)
+
+
+def test_sources_that_all_systems_have_are_drawn_whole() -> None:
+    member, sources = grid(3, 10)
+    kept = np.r_[0:9, 10:30:2]  # three whole sources, and seven with items of one or two systems
+    there = whole_sources(member[kept], [sources[k] for k in kept])
+    assert kept[there].tolist() == list(range(9))
+    names = [sources[k] for k in kept[there]]
+    drawn = drawn_sources(names, 2, np.random.default_rng(0))
+    assert len(drawn) == 6
+    assert len({names[k] for k in drawn}) == 2
+    again = sample_weights(member, sources, 4, 1, np.random.default_rng(7), replace=False)[0]
+    assert drawn_sources(sources, 4, np.random.default_rng(7)).tolist() == np.flatnonzero(again).tolist()
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        drawn_sources(names, 4, np.random.default_rng(0))

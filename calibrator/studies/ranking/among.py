@@ -74,10 +74,11 @@ def choose(found: Among, verdicts: Mapping[str, str], adjusted: Mapping[str, flo
     best = max(trusted, key=lambda name: (np.nan_to_num(closeness[name], nan=-2.0), -found.judges.index(name)))
     verdict = "is not trusted" if verdicts[first] != "not defined" else "has no order of its own"
     where = f"{tried}; p by Holm {p_in_words(adjusted[best])}; it was chosen on these very items"
+    left = "" if len(trusted) == len(alone) else f" left of {len(alone)} by Holm's correction"
     if len(trusted) == 1:
-        return Choice(best, f"{first} {verdict}, and it is the only one that is ({where})")
+        return Choice(best, f"{first} {verdict}, and it is the only one that is{left} ({where})")
     mean = f"{closeness[best]:.3f}"
-    rule = f"of the {len(trusted)} trusted judges its ranking is closest to the others'"
+    rule = f"of the {len(trusted)} trusted judges{left} its ranking is closest to the others'"
     alike = [name for name in trusted if name != best and f"{closeness[name]:.3f}" == mean]
     tied = f", as has {', '.join(alike)}: the first named of them" if alike else ""
     return Choice(best, f"{first} {verdict}; {rule} (mean weighted tau {mean}{tied}; {where})")

@@ -140,9 +140,10 @@ def _whole(field: Field, rows: Places, judge: str, count: int, seed: int) -> Pla
 def powered_scores(
     field: Field, judge: str, labels: Places, seed: int = 0, resamples: int = MOST_RESAMPLES
 ) -> PoweredScores | None:
-    """Return the corrected scores with the human labels of the items `labels`; None where nothing is unlabelled.
+    """Return the corrected scores with the human labels of the items `labels`.
 
-    Scores that are no means are drawn `resamples` times, `MOST_RESAMPLES` at most, by the seed.
+    None where nothing is unlabelled, and where no system has a score by these labels. Scores that are no means are
+    drawn `resamples` times, `MOST_RESAMPLES` at most, by the seed.
     """
     values = np.where(_undecided(field), np.nan, field.judges[judge])
     if len(labels) == int(np.isfinite(values).sum()):
@@ -160,6 +161,8 @@ def powered_scores(
         scores = Figures(field, sides, seed, resamples)
     known = np.isfinite(sides.human)
     systems = [_system(field, sides, scores, k) for k in np.unique(field.member[known])]
+    if not any(np.isfinite(s.powered.value) for s in systems):
+        return None
     some = int(np.isfinite(field.human[np.isfinite(values)]).sum()) > len(labels)
     taus = _taus(systems) if some else {}
     return PoweredScores(judge, tuple(systems), _differences(field, sides, scores, systems), taus)

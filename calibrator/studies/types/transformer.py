@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibrator.errors import ModelError, ModelMissing
-from calibrator.hub import device_of, loading, required, weights
+from calibrator.hub import SAFE, device_of, loading, required, weights
 from calibrator.records import Failure
 from calibrator.studies.types.base import Answer, Array, Assigned, Classifier, Example, Tick, ignored, indicators
 from calibrator.studies.types.data import true_labels
@@ -58,11 +58,11 @@ class TransformerLearner:
         folder = checkpoint(self.model, download=self.download, tell=self.tell)
         texts = [e for e in train if not unusable(e.text)]
         with loading(self.model):
-            config = transformers.AutoConfig.from_pretrained(folder)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+            config = transformers.AutoConfig.from_pretrained(folder, **SAFE)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **SAFE)
         with seeded(torch, self.seed), loading(self.model):  # a new head is drawn
             if config.is_encoder_decoder:
-                loaded = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).float()
+                loaded = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, **SAFE).float()
             else:
                 loaded = _with_head(transformers, folder, tokenizer, len(scheme.names)).float()
         device = device_of(self.device)
@@ -200,7 +200,7 @@ def listed(labels: frozenset[str], scheme: Scheme) -> str:
 def _with_head(transformers: Any, folder: Any, tokenizer: Any, labels: int) -> Any:
     """Return an encoder or decoder with a new head. Raises ModelError if its tokenizer has nothing to fill up with."""
     settings = {"num_labels": labels, "problem_type": "multi_label_classification", "ignore_mismatched_sizes": True}
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, **settings)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, **SAFE, **settings)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
         if tokenizer.pad_token_id is None:
