@@ -80,7 +80,9 @@ def generate(
     identifier: o.Identifier = None,
     encoding: o.Encoding = None,
     data_dir: o.DataDir = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace --out, and what another model began.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")] = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -53,6 +54,11 @@ def folder(tmp_path: Path) -> Path:
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Double]:
     with serving(tmp_path_factory.mktemp("double") / "log.jsonl", "--answers", "echo") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.gpt2(tmp_path_factory.mktemp("small"))
 
 
 Generate = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -384,9 +390,9 @@ def test_such_a_mistake_is_one_line_at_the_terminal(generate: Generate) -> None:
     assert done.stderr.startswith("calibrate: --method: 'free' is none of zero-shot, few-shot, ")
 
 
-def test_a_model_of_transformers_writes_too(folder: Path) -> None:
+def test_a_model_of_transformers_writes_too(folder: Path, small: Path) -> None:
     """Without a chat template the plain form is taken; the second time the same texts come without a call."""
-    model = f"transformers/{tiny.gpt2(folder / 'model')}"
+    model = f"transformers/{small}"
     said = ("--source", "letter", "--scheme", "scheme.yaml", "--method", "vanilla")
     base = ("generate", "letters.csv", "--model", model, *said, "--limit", "3", "--max-tokens", "60")
     once = {"OMP_NUM_THREADS": "1"}  # several would wait for each other, on matrices so small
@@ -405,11 +411,12 @@ Generates = Callable[..., Any]
 
 
 @pytest.fixture
-def in_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generates:
+def in_process(folder: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> Generates:
     """Run `calibrate generate letters.csv` on a small model of transformers, without another process."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("CALIBRATOR_CACHE", str(folder / "cache"))
-    model = f"transformers/{tiny.gpt2(folder / 'model')}"
+    shutil.copytree(small, folder / "model")
+    model = f"transformers/{folder / 'model'}"
 
     def run(*arguments: object) -> Any:
         said = ("--source", "letter", "--scheme", "scheme.yaml", "--method", "vanilla", "--max-tokens", "60")
@@ -466,7 +473,7 @@ def test_other_arguments_are_another_system(folder: Path, in_process: Generates)
 
 def test_what_is_said_of_the_template_decides_the_form(folder: Path, in_process: Generates) -> None:
     """Counted by the tokens of the prompts: the plain form of vanilla is another text than the two messages."""
-    tiny.gpt2(folder / "model", template=tiny.TURNS)  # the model has a chat template now
+    (folder / "model" / "chat_template.jinja").write_text(tiny.TURNS, encoding="utf-8")
     options = ("--limit", "1", "--dry-run")
     chat, plain = in_process("--out", "a.csv", *options), in_process("--out", "a.csv", *options, "--form", "plain")
     said = {

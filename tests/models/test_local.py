@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from calibrator.errors import ModelError
-from calibrator.models.llama_server import threads
 from calibrator.files import fingerprint
+from calibrator.models.llama_server import threads
 from calibrator.models.local import LocalModel, model_file
 from calibrator.models.names import open_model
 from tests.conftest import ROOT
