@@ -59,7 +59,8 @@ def tell(line: str) -> None:
 def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
     """Return the model in a folder, ready.
 
-    Raises ModelMissing for a package, ModelError if it cannot be loaded, ModelUnfit if it has no vocabulary.
+    Raises ModelMissing for a package, ModelError if it cannot be loaded, ModelUnfit if it lacks weights or a
+    vocabulary.
     """
     torch: Any = required("torch", EXTRA, name)
     transformers: Any = required("transformers", EXTRA, name)
@@ -70,7 +71,9 @@ def load(name: str, folder: Path, arguments: Arguments) -> Loaded:
         kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
         dtype = "auto" if arguments.dtype == "auto" else getattr(torch, arguments.dtype)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **SAFE)
-        model = kind.from_pretrained(folder, dtype=dtype, **SAFE)
+        model, info = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **SAFE)
+    if missing := sorted(info["missing_keys"]):  # transformers draws them at random
+        raise ModelUnfit(f"{name} is no model that writes: it has no weights for {', '.join(missing[:3])}")
     if not _words(tokenizer):
         raise ModelUnfit(f"{name}: its tokenizer has no vocabulary; are the tokenizer's files in {folder}?")
     if arguments.adapter:

@@ -244,6 +244,18 @@ def test_a_model_without_the_files_of_its_tokenizer_answers_nothing(
     assert isinstance(told.value, ModelUnfit) and "its tokenizer has no vocabulary" in str(told.value)
 
 
+def test_a_model_that_lacks_weights_writes_nothing(causal: Path, tmp_path: Path) -> None:
+    """Transformers would draw those that are missing at random, and say no more than a warning."""
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "part"
+    shutil.copytree(causal, folder)
+    weights = load_file(folder / "model.safetensors")
+    save_file(dict(list(weights.items())[:-3]), folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelUnfit, match="it has no weights for "):
+        asyncio.run(TransformersModel(f"transformers/{folder}").complete(asking("hello")))
+
+
 def test_a_tokenizer_that_makes_nothing_of_a_text_is_an_error(causal: Path, tmp_path: Path) -> None:
     folder = tmp_path / "deaf"
     shutil.copytree(causal, folder)
