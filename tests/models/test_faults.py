@@ -169,10 +169,13 @@ def test_a_fault_that_passes_leaves_the_healthy_verdicts(tmp_path: Path, healthy
 
 def test_all_faults_together_leave_the_healthy_verdicts_over_thirty_seeds(tmp_path: Path, healthy: Healthy) -> None:
     everything = [f"--strike={kind}:{RATE}" for kind in (*PASSING, *ODD)]
+    # On a busy machine an answer to one of so many requests may take longer than the short deadline: then it was given,
+    # and is rightly asked for again.
+    patient = replace(QUICK, deadline=5 * DEADLINE)
     with serving(tmp_path / "log", *everything) as double:
 
         def work(number: int) -> Course:
-            return Place(tmp_path / f"{number}").judge(model_at(double), items_of(number), QUICK)
+            return Place(tmp_path / f"{number}").judge(model_at(double), items_of(number), patient)
 
         with ThreadPoolExecutor(TOGETHER) as pool:
             courses = list(pool.map(work, range(SEEDS)))
